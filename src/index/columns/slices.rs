@@ -4,13 +4,13 @@
 //!
 //! Numbers that exceed the largest value are also kept in a list.
 
-use std::ops::RangeInclusive;
-use std::sync::OnceLock;
+use std::ops::{Range, RangeInclusive};
+
+use rayon::prelude::*;
 
 use crate::error::{BuildError, GenerationError};
 use crate::storage::draft::Draft;
 use crate::storage::files::Files;
-use crate::vocab::budget;
 
 /// Maximum bits of a column, whose values fit a [`ValueSet`].
 const BITS_MAX: usize = 6;
@@ -22,6 +22,8 @@ const STEPS_MAX: usize = 32;
 const FEW: u32 = 8;
 /// Words of a window in which values are counted, and of a block whose values are known.
 const WINDOW: usize = 64;
+/// Blocks of a group, which a walk of the docs of a value reads as a whole.
+const GROUP: usize = 16;
 
 /// A set of values from 0 to 63, as bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +54,17 @@ pub struct Slices {
     /// Docs whose number is the largest value or more, ascending; `large` has their numbers.
     large_docs: Vec<u32>,
     large: Vec<u16>,
-    /// Values of the docs of each block, computed on first use.
-    blocks: OnceLock<Vec<ValueSet>>,
+    /// Values of the docs of each block.
+    blocks: Vec<ValueSet>,
+    spreads: [Spread; 1 << BITS_MAX],
+}
+
+/// How the docs of a value are spread over a column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spread {
+    pub docs: u32,
+    /// Words of the groups of blocks that have such docs.
+    pub words: usize,
 }
 
 /// Names of the files of a column. Only columns with large numbers have the second one.
@@ -83,7 +94,8 @@ impl Slices {
         }
         let large = (0u32..).zip(values).filter(|&(_, &value)| value >= top);
         let (large_docs, large) = large.map(|(doc, &value)| (doc, value)).unzip();
-        Slices { bits, words, planes, large_docs, large, blocks: OnceLock::new() }
+        let spreads = [Spread::default(); 1 << BITS_MAX];
+        Slices { bits, words, planes, large_docs, large, blocks: Vec::new(), spreads }
     }
 
     /// Writes the files of a column.
@@ -112,7 +124,8 @@ impl Slices {
             planes,
             large_docs: Vec::new(),
             large: Vec::new(),
-            blocks: OnceLock::new(),
+            blocks: Vec::new(),
+            spreads: [Spread::default(); 1 << BITS_MAX],
         };
         if let Some((large_docs, large)) = files.large {
             (read.large_docs, read.large) = (from.take(large_docs)?, from.take(large)?);
@@ -122,7 +135,40 @@ impl Slices {
                 && read.large.iter().all(|&number| number >= read.top());
             from.check(fits, large_docs)?;
         }
-        Ok(read)
+        Ok(read.with_blocks())
+    }
+
+    /// Computes the values of each block, and how each value is spread.
+    fn with_blocks(mut self) -> Slices {
+        let groups = (0..self.words).step_by(GROUP * WINDOW);
+        let groups: Vec<_> =
+            groups.map(|start| start..self.words.min(start + GROUP * WINDOW)).collect();
+        let counted: Vec<_> =
+            groups.par_iter().map(|words| self.count_blocks(words.clone())).collect();
+        for (words, (blocks, counts)) in groups.into_iter().zip(counted) {
+            self.blocks.extend(blocks);
+            for (spread, docs) in self.spreads.iter_mut().zip(counts).filter(|(_, docs)| *docs > 0)
+            {
+                spread.docs += docs;
+                spread.words += words.len();
+            }
+        }
+        self
+    }
+
+    /// Returns the values of the blocks of a group, and the number of its docs by value. Places after
+    /// the last doc count as docs with value 0.
+    fn count_blocks(&self, words: Range<usize>) -> (Vec<ValueSet>, [u32; 1 << BITS_MAX]) {
+        let all = [u64::MAX; WINDOW];
+        let mut counts = [0; 1 << BITS_MAX];
+        let blocks = words.clone().step_by(WINDOW).map(|first| {
+            let mut of_block = [0; 1 << BITS_MAX];
+            let block = &all[..WINDOW.min(words.end - first)];
+            self.count_below(self.bits, first, block, 0, &mut of_block);
+            counts.iter_mut().zip(of_block).for_each(|(count, more)| *count += more);
+            ValueSet::of(|value| of_block[usize::from(value)] > 0)
+        });
+        (blocks.collect(), counts)
     }
 
     fn top(&self) -> u16 {
@@ -165,17 +211,14 @@ impl Slices {
 
     /// Returns the first word from `word` on whose block has docs of a value.
     pub fn next_with(&self, value: u8, word: usize) -> Option<usize> {
-        let blocks = self.blocks.get_or_init(|| {
-            let all = [u64::MAX; WINDOW];
-            let set = |first: usize| {
-                let words = &all[..WINDOW.min(self.words - first)];
-                ValueSet(self.values_below(self.bits, first, words, 0))
-            };
-            budget::shared(|| (0..self.words).step_by(WINDOW).map(set).collect())
-        });
         let block = word / WINDOW;
-        let further = blocks.get(block..)?.iter().position(|set| set.has(value))?;
+        let further = self.blocks.get(block..)?.iter().position(|set| set.has(value))?;
         Some(word.max((block + further) * WINDOW))
+    }
+
+    /// Returns how the docs of a value are spread.
+    pub fn spread(&self, value: u8) -> Spread {
+        self.spreads.get(usize::from(value)).copied().unwrap_or_default()
     }
 
     /// Compiles a condition.
@@ -274,17 +317,6 @@ impl Slices {
             self.count_below(bit, first, &low[..words.len()], value, counts);
             self.count_below(bit, first, &high[..words.len()], value | 1 << bit, counts);
         }
-    }
-
-    /// Returns the values of docs, all of which have the high bits of `value`, as [`ValueSet`].
-    fn values_below(&self, bits: usize, first: usize, words: &[u64], value: usize) -> u64 {
-        if words.iter().all(|&word| word == 0) {
-            return 0;
-        }
-        let Some(bit) = bits.checked_sub(1) else { return 1 << value };
-        let [low, high] = self.halves(bit, first, words);
-        self.values_below(bit, first, &low[..words.len()], value)
-            | self.values_below(bit, first, &high[..words.len()], value | 1 << bit)
     }
 
     /// Splits the docs of a window into those without a bit and those with it.
@@ -473,7 +505,7 @@ mod tests {
         // The first block has no 7.
         let mut values = some(5_000, 40, 9);
         values[..4_200].iter_mut().filter(|value| **value == 7).for_each(|value| *value = 8);
-        let slices = Slices::new(4, &values);
+        let slices = Slices::new(4, &values).with_blocks();
         let matches = bits(&values, |value| !value.is_multiple_of(3));
         let counts = slices.count(&matches);
         let mut expected = [0; 64];
@@ -490,6 +522,12 @@ mod tests {
                 let next = (word..values.len() / 64).find(|word| has[word / WINDOW]);
                 assert_eq!(slices.next_with(value as u8, word), next, "{value} from {word}");
             }
+            let docs = values.iter().filter(|&&doc| doc.min(15) == value).count();
+            let padding =
+                if value == 0 { values.len().next_multiple_of(64) - values.len() } else { 0 };
+            let words = if docs > 0 { values.len().div_ceil(64) } else { 0 };
+            let spread = Spread { docs: (docs + padding) as u32, words };
+            assert_eq!(slices.spread(value as u8), spread, "{value}");
         }
         assert_eq!((slices.numbers_of(3), slices.numbers_of(15)), (3..=3, 15..=u16::MAX));
         assert_eq!(Slices::new(4, &[14, 1]).numbers_of(15), 15..=15);

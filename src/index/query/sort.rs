@@ -11,14 +11,14 @@
 //! name and key.
 
 use std::cmp::Ordering;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 use crate::columns::checks::raw_range;
 use crate::columns::day_column::DayColumn;
 use crate::columns::drops_by_rank::Part;
 use crate::columns::properties::Property;
 use crate::columns::rank_key::order_key;
-use crate::columns::slices::{Slices, ValueSet, docs_of, ones};
+use crate::columns::slices::{Slices, Spread, ValueSet, docs_of, ones};
 use crate::error::QueryError;
 use crate::filter::{AsOf, DropFilter, RowPosition, Sort, SortKey, View, stage_code};
 use crate::query::index::{Generation, Index, Layer, LayerDay};
@@ -40,8 +40,8 @@ const SPARE: usize = 1_000;
 const NO_RANK: u64 = ListRank::MAX as u64 + 1;
 /// Words between two checks of the time budget.
 const WORDS_PER_LOOK: usize = 1 << 12;
-/// Words that are walked for docs of single values, at least and as a part of all: a bitmap of all docs takes
-/// longer than that.
+/// Maximum words that are walked for docs of single values, and maximum part of all words: a bitmap of all docs
+/// takes longer than that.
 const WORDS_WALKED: usize = if cfg!(debug_assertions) { 1 << 8 } else { 1 << 12 };
 const WALKED_PART: usize = 8;
 
@@ -71,6 +71,31 @@ impl KeyColumn<'_> {
         let numbers = self.numbers_of(value);
         numbers.start() == numbers.end()
     }
+}
+
+/// The docs with one value of a sort key.
+pub(crate) struct ValuePart<'a> {
+    keys: RangeInclusive<u64>,
+    /// See [`Part`].
+    docs: Range<u32>,
+    value: Option<(&'a Slices, u8)>,
+    count: u32,
+    /// Words to visit for all of them.
+    words: usize,
+}
+
+impl ValuePart<'_> {
+    /// Returns true if all docs have the same key.
+    fn is_exact(&self) -> bool {
+        self.keys.start() == self.keys.end()
+    }
+}
+
+/// How to fill a page value by value.
+pub(crate) struct ValueWalk<'a> {
+    parts: Vec<ValuePart<'a>>,
+    /// Words that are expected to be visited.
+    pub(crate) words: usize,
 }
 
 impl Layer {
@@ -110,56 +135,27 @@ impl Layer {
         total: u32,
         take: usize,
     ) -> Result<Option<Vec<u32>>, QueryError> {
-        let Sort { key, descending } = filter.sort;
+        let Some(ValueWalk { parts, words }) = self.walk_by_value(filter, day, total, take) else {
+            return Ok(None);
+        };
         let skip = filter.offset as usize;
         let up_to = take.saturating_add(skip);
-        if total <= FEW || up_to >= total as usize {
-            return Ok(None);
-        }
-        let drops = &self.drops_by_rank;
-        let all = 0..drops.len();
-        let column = self.key_column(key);
-        if column.is_none() && key != SortKey::Dqs {
-            return Ok(None);
-        }
-        let value_of = |key: u64| match &column {
-            Some(column) => column.value_of(key),
-            None => u8::try_from(key).unwrap_or(u8::MAX),
-        };
-        let after = filter.after.as_ref().map(|it| (value_of(it.value), self.first_after(it)));
-        let possible = possible_numbers(filter, day.as_of);
-        let mut words = (drops.len() as usize / 64 / WALKED_PART).max(WORDS_WALKED);
+        let after = filter.after.as_ref().map(|it| (it.value, self.first_after(it)));
+        // Matches may be rarer among the first values than among all.
+        let mut words = 2 * words + WORDS_WALKED;
         let mut docs = Vec::new();
-        let last = if column.is_some() { Slices::VALUE_MAX } else { Dqs::MAX.points() };
-        for step in 0..=last {
-            let value = if descending { last - step } else { step };
-            let mut part = match &column {
-                Some(KeyColumn { slices, .. }) => {
-                    Part { docs: all.clone(), value: Some((slices, value)), up_to, words }
-                }
-                None => {
-                    let docs = drops.docs_with(Dqs::clamped(value.into()));
-                    Part { docs, value: None, up_to, words }
-                }
-            };
-            match after {
-                Some((first, _)) if (value < first) != descending && value != first => continue,
-                Some((first, doc)) if value == first => part.docs.start = part.docs.start.max(doc),
-                _ => {}
+        for part in parts {
+            if !part.is_exact() {
+                return Ok(None);
             }
-            if let Some(column) = &column {
-                let numbers = column.numbers_of(value);
-                let is_possible =
-                    numbers.start() <= possible.end() && possible.start() <= numbers.end();
-                if !is_possible || column.slices.next_with(value, 0).is_none() {
-                    continue;
-                }
-                if !column.is_exact(value) {
-                    return Ok(None);
-                }
+            let mut range = part.docs;
+            if let Some((_, doc)) = after.filter(|(key, _)| part.keys.contains(key)) {
+                range.start = range.start.max(doc);
             }
+            let part = Part { docs: range, value: part.value, up_to, words };
             let (stages, tlds, records) = (&day.stages, &self.tlds, &self.records);
-            let left = drops.append_part(filter, stages, tlds, records, part, &mut docs);
+            let left =
+                self.drops_by_rank.append_part(filter, stages, tlds, records, part, &mut docs);
             match left.map_err(|source| self.query_error(source))? {
                 Some(left) => words = left,
                 None => return Ok(None),
@@ -170,6 +166,86 @@ impl Layer {
         }
         docs.drain(..skip.min(docs.len()));
         Ok(Some(docs))
+    }
+
+    /// Returns the walk that finds a page of the `total` docs that pass `filter`, value by value of its
+    /// sort key; `None` if that is not faster than a bitmap of all of them.
+    pub(crate) fn walk_by_value(
+        &self,
+        filter: &DropFilter,
+        day: &LayerDay,
+        total: u32,
+        take: usize,
+    ) -> Option<ValueWalk<'_>> {
+        let up_to = take.saturating_add(filter.offset as usize);
+        if total <= FEW || up_to >= total as usize {
+            return None;
+        }
+        let mut parts = self.value_parts(filter.sort, &possible_numbers(filter, day.as_of))?;
+        let docs: u64 = parts.iter().map(|part| u64::from(part.count)).sum();
+        if let Some(after) = &filter.after {
+            let is_before = |keys: &RangeInclusive<u64>| match filter.sort.descending {
+                true => after.value < *keys.start(),
+                false => after.value > *keys.end(),
+            };
+            parts.retain(|part| !is_before(&part.keys));
+        }
+        let most = (self.drops_by_rank.len() as usize / 64 / WALKED_PART).max(WORDS_WALKED);
+        // Assumes that each value has the same share of matches.
+        let (mut words, mut wanted) = (0, up_to as u64);
+        for part in &parts {
+            if !part.is_exact() {
+                return None;
+            }
+            let matches = u64::from(part.count) * u64::from(total) / docs.max(1);
+            if matches >= wanted {
+                words += (part.words as u64 * wanted / matches.max(1)) as usize;
+                break;
+            }
+            words += part.words;
+            wanted -= matches;
+        }
+        (words <= most).then_some(ValueWalk { parts, words })
+    }
+
+    /// Returns the docs of each value of a sort key, in its order, if they may have one of `possible` as
+    /// their number in its column; `None` for a key without few values.
+    fn value_parts(
+        &self,
+        sort: Sort,
+        possible: &RangeInclusive<u16>,
+    ) -> Option<Vec<ValuePart<'_>>> {
+        let drops = &self.drops_by_rank;
+        let mut parts: Vec<ValuePart<'_>> = match self.key_column(sort.key) {
+            None if sort.key == SortKey::Dqs => {
+                let part = |points: u8| {
+                    let docs = drops.docs_with(Dqs::clamped(points.into()));
+                    let (count, key) = (docs.len() as u32, u64::from(points));
+                    let words = docs.len().div_ceil(64);
+                    ValuePart { keys: key..=key, docs, value: None, count, words }
+                };
+                (Dqs::MIN.points()..=Dqs::MAX.points()).map(part).collect()
+            }
+            column => {
+                let column = column?;
+                let part = |value: u8| {
+                    let numbers = column.numbers_of(value);
+                    let overlaps =
+                        numbers.start() <= possible.end() && possible.start() <= numbers.end();
+                    let plus = |number: &u16| u64::from(*number) + u64::from(column.plus);
+                    let keys = plus(numbers.start())..=plus(numbers.end());
+                    let Spread { docs: count, words } = column.slices.spread(value);
+                    let (docs, value) = (0..drops.len(), Some((column.slices, value)));
+                    overlaps.then_some(ValuePart { keys, docs, value, count, words })
+                };
+                (0..=Slices::VALUE_MAX).filter_map(part).collect()
+            }
+        };
+        parts.retain(|part| part.count > 0);
+        if sort.descending {
+            parts.reverse();
+        }
+        Some(parts)
     }
 
     /// Returns the column of a key whose values are bitmaps.
