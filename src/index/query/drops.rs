@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::columns::drops_by_rank::Wanted;
 use crate::columns::slices::ones;
 use crate::error::QueryError;
-use crate::filter::{AsOf, DropFilter, Filter, RowPosition, Sort, View};
+use crate::filter::{AsOf, DropFilter, RowPosition, Sort, View};
 use crate::query::facets::is_view;
 use crate::query::index::{
     DayIndex, Generation, Index, Layer, LayerDay, RowBuffers, with_row_buffers,
@@ -213,35 +213,48 @@ impl Index {
     pub fn drops_cost_us(&self, filter: &DropFilter, as_of: AsOf) -> u32 {
         // The divisors are names of the drops list per microsecond, as measured for most queries.
         let listed = self.manifest().drops;
-        let is_sorted = filter.sort != Sort::default();
-        let known = self.known_total(filter, as_of).filter(|_| !is_sorted);
-        let walked = known.map_or(listed, |total| {
-            // The estimated end of the page, if matches are spread evenly.
-            let page = u64::from(filter.offset) + u64::from(filter.limit);
-            let docs = u64::from(listed) * page / u64::from(total.max(1));
-            u32::try_from(docs).unwrap_or(u32::MAX).min(listed)
-        });
+        let known = self.docs_of_page(filter, as_of);
+        let walked = known.unwrap_or(listed);
         let looked_at = walked / if filter.contains.is_some() { 6_000 } else { 50_000 };
-        let sorted = if is_sorted { listed / 6_000 } else { 0 };
+        let is_narrowed = known.is_none() && filter.sort != Sort::default();
+        let narrowed = if is_narrowed { listed / 6_000 } else { 0 };
         // Work on all cores runs on other threads, for which an async thread must not wait.
-        let is_plain = filter.common == Filter::default() && filter.contains.is_none();
         let has_pieces = || self.layers().iter().any(|layer| layer.drops_by_rank.has_pieces());
-        let waits = if known.is_none() && !is_plain && has_pieces() { ALL_CORES_US } else { 0 };
+        let waits = if known.is_none() && has_pieces() { ALL_CORES_US } else { 0 };
         let has_texts = filter.common.label != LabelFilter::default();
         let texts = if has_texts { listed / 100 } else { 0 };
-        self.day_cost_us(as_of) + filter.limit + looked_at + sorted + texts + waits
+        self.day_cost_us(as_of) + filter.limit + looked_at + narrowed + texts + waits
     }
 
-    /// Returns the number of names that pass `filter`, if they were already counted for this day.
-    fn known_total(&self, filter: &DropFilter, as_of: AsOf) -> Option<u32> {
+    /// Returns the number of docs that a page is expected to visit; `None` for all, because the total is
+    /// unknown or the order needs a bitmap of all matches.
+    fn docs_of_page(&self, filter: &DropFilter, as_of: AsOf) -> Option<u32> {
         let day = self.is_prepared(as_of).then(|| self.day(as_of))?;
-        let totals = day.layers.iter().map(|layer| &layer.totals);
-        totals.map(|totals| totals.get(totals.key(filter))).sum()
+        let page = u64::from(filter.offset) + u64::from(filter.limit);
+        let docs = |(layer, day): (&Layer, &LayerDay)| {
+            let (total, listed) = (day.known_total(filter)?, layer.drops_by_rank.len());
+            let docs = if filter.sort == Sort::default() {
+                // The end of the page, if matches are spread evenly.
+                u64::from(listed) * page / u64::from(total.max(1))
+            } else {
+                64 * layer.walk_by_value(filter, day, total, page as usize)?.words as u64
+            };
+            Some(u32::try_from(docs).unwrap_or(u32::MAX).min(listed))
+        };
+        self.layers_on(&day).map(docs).sum()
     }
 
     pub(super) fn lifecycle_at(&self, place: u32, as_of: AsOf) -> Lifecycle {
         let (layer, doc) = self.doc_at(place);
         layer.doc_lifecycle(doc, as_of)
+    }
+}
+
+impl LayerDay {
+    /// Returns the number of docs that pass `filter`, if it needs no count.
+    fn known_total(&self, filter: &DropFilter) -> Option<u32> {
+        let of_view = is_view(filter).then(|| self.stages.count(filter.view)).flatten();
+        of_view.or_else(|| self.totals.get(self.totals.key(filter)))
     }
 }
 
@@ -255,9 +268,7 @@ impl Layer {
         take: usize,
     ) -> Result<(Vec<u32>, u32), QueryError> {
         if filter.sort != Sort::default() {
-            let of_view = is_view(filter).then(|| day.stages.count(filter.view)).flatten();
-            let key = day.totals.key(filter);
-            let known = of_view.or_else(|| day.totals.get(key));
+            let known = day.known_total(filter);
             if let Some(total) = known
                 && let Some(docs) = self.docs_by_value(filter, day, total, take)?
             {
@@ -266,7 +277,7 @@ impl Layer {
             let matches = self.matching(filter, day)?;
             let total = ones(&matches);
             if known.is_none() && !budget::spent() {
-                day.totals.keep(key, total);
+                day.totals.keep(day.totals.key(filter), total);
             }
             return Ok((self.sorted_docs(filter, matches, total, take), total));
         }
