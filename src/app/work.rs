@@ -86,7 +86,6 @@ impl Work {
             fetcher: fetcher(&self.config)?,
             folder: Folder::new(&site.data),
             tables: TablesFolder::new(&site.data),
-            clock: self.config.clock,
             intake: self.queue.clone(),
         };
         Ok(Worker::new(runner, self.config.sources.clone(), Arc::clone(&self.app.status.sources)))

@@ -420,7 +420,6 @@ fn fetch(
         fetcher: app::fetcher(config)?,
         folder: folder.clone(),
         tables: TablesFolder::new(&config.site().data),
-        clock: config.clock,
         intake: Here(Arc::new(Mutex::new((local, config.clone())))),
     };
     let (reports, generation) = Runtime::new()?.block_on(async {
@@ -505,7 +504,7 @@ fn check_all(config: &Config, folder: &Folder, names: &[String], json: bool) -> 
         named(views, names)?
     };
     let fetcher = app::fetcher(config)?;
-    let checks = views.iter().map(|view| check(&fetcher, &view.source, config.clock));
+    let checks = views.iter().map(|view| check(&fetcher, &view.source));
     let checked = Runtime::new()?.block_on(join_all(checks));
     let mut lines = Vec::new();
     for (view, checked) in views.iter().zip(&checked) {

@@ -91,11 +91,15 @@ impl Outcome {
 
     /// Returns the error to report: the failure or, without one, the reason why a list was refused.
     pub fn error(&self) -> Option<&str> {
-        let refused = self.lists.iter().find_map(|list| match &list.outcome {
+        self.failure.as_ref().map(|failure| failure.message.as_str()).or_else(|| self.refused())
+    }
+
+    /// Returns the reason why a list was refused.
+    pub fn refused(&self) -> Option<&str> {
+        self.lists.iter().find_map(|list| match &list.outcome {
             ListOutcome::Refused { reason } => Some(reason.as_str()),
             _ => None,
-        });
-        self.failure.as_ref().map(|failure| failure.message.as_str()).or(refused)
+        })
     }
 
     /// Returns the results of the added lists.

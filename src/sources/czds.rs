@@ -102,7 +102,7 @@ pub async fn zone_links(
 /// Returns the zones that the account has requested, with their approvals. The report is
 /// undocumented, so a run continues without it.
 pub async fn approvals(fetcher: &Fetcher, source: &Source) -> Option<Vec<Approval>> {
-    let url = source.addresses.first()?.on(fetcher.today()).join(REPORT).ok()?;
+    let url = source.addresses.first()?.on(fetcher.clock.today()).join(REPORT).ok()?;
     let report = fetcher.text(source, Ask::get(&url), LINKS_MAX).await;
     let report = report.inspect_err(|err| tracing::debug!(error = %err, "CZDS gives no report"));
     parse_report(&report.ok()?)
@@ -131,7 +131,7 @@ fn parse_report(text: &str) -> Option<Vec<Approval>> {
 async fn links(fetcher: &Fetcher, source: &Source) -> Result<ZoneLinks, FetchError> {
     let mut listed = Vec::new();
     for address in &source.addresses {
-        let url = address.on(fetcher.today());
+        let url = address.on(fetcher.clock.today());
         let text = fetcher.text(source, Ask::get(&url), LINKS_MAX).await?;
         if text.trim_start().starts_with('<') {
             return Err(FetchError::WebPage);
@@ -181,7 +181,7 @@ async fn use_token(fetcher: &Fetcher, source: &Source, folder: &Path) -> Result<
     let kept = fs::read(folder.join(TOKEN)).ok();
     let kept = kept.and_then(|bytes| serde_json::from_slice::<StoredToken>(&bytes).ok());
     match kept {
-        Some(StoredToken { token, expires }) if expires - RENEWED_BEFORE > fetcher.now() => {
+        Some(StoredToken { token, expires }) if expires - RENEWED_BEFORE > fetcher.clock.now() => {
             fetcher.set_bearer(token);
             Ok(())
         }
@@ -226,7 +226,7 @@ pub async fn log_in(fetcher: &Fetcher, source: &Source, folder: &Path) -> Result
     let response: LoginResponse = serde_json::from_str(&text)
         .map_err(|_| FetchError::NoLink("the log-in returned no token".to_owned()))?;
     let token = response.access_token;
-    let expires = expiry(token.reveal()).unwrap_or(fetcher.now() + LIFE_DEFAULT);
+    let expires = expiry(token.reveal()).unwrap_or(fetcher.clock.now() + LIFE_DEFAULT);
     fetcher.set_bearer(token.clone());
     state::write(folder, TOKEN, &StoredToken { token, expires }).map_err(std::io::Error::other)?;
     Ok(())

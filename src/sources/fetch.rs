@@ -45,8 +45,6 @@ use crate::vocab::secret::Secret;
 pub(super) const PART_ENDING: &str = ".part";
 /// Characters of a URL's SHA-256 in the file name of its unfinished download.
 const PART_CHARS: usize = 16;
-/// Maximum concurrent requests to a host of [`Flow::Czds`]; other hosts get one.
-pub(super) const CZDS_LANES: usize = 4;
 /// Maximum redirects to follow.
 const REDIRECTS_MAX: usize = 5;
 /// Maximum cookies kept along a chain of redirects.
@@ -68,7 +66,7 @@ pub struct Fetcher {
     client: Client,
     agent: HeaderValue,
     idle: Duration,
-    clock: Clock,
+    pub(super) clock: Clock,
     hosts: Arc<Hosts>,
     /// The token of the last log-in; empty without one.
     bearer: Arc<Mutex<Secret>>,
@@ -337,16 +335,6 @@ impl Fetcher {
         })
     }
 
-    /// The current time.
-    pub(super) fn now(&self) -> DateTime<Utc> {
-        self.clock.now()
-    }
-
-    /// The current day.
-    pub(super) fn today(&self) -> Day {
-        self.clock.today()
-    }
-
     /// Uses this token from now on. An empty token means none.
     pub(super) fn set_bearer(&self, token: Secret) {
         *self.bearer.lock().expect("no code panics holding this lock") = token;
@@ -541,7 +529,7 @@ impl Fetcher {
             serde_json::from_str(&text).map_err(|err| FetchError::NoLink(err.to_string()))?;
         let created = daily.created_on.as_deref().and_then(|text| text.get(..10)?.parse().ok());
         // Without a date, the list is assumed to be yesterday's.
-        let day: Day = created.unwrap_or(self.today().plus(-1));
+        let day: Day = created.unwrap_or(self.clock.today().plus(-1));
         let (id, mut list) = (daily.list_id.as_str(), url.clone());
         list.set_path(&format!("/download_daily/{id}"));
         list.set_query(None);
@@ -719,8 +707,7 @@ impl Fetcher {
             let pair = STANDARD.encode(format!("{}:{}", login.username, password.reveal()));
             put(&mut headers, AUTHORIZATION, &format!("Basic {pair}"));
         }
-        let lanes = if source.flow == Flow::Czds { CZDS_LANES } else { 1 };
-        let turn = self.hosts.turn(url, lanes).await;
+        let turn = self.hosts.turn(url, source.lanes()).await;
         let now = self.clock.now();
         if turn.paused_until() > now {
             return Err(too_many(turn.paused_until(), now));

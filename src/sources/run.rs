@@ -4,22 +4,21 @@ use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, bail};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 use url::Url;
 
 use crate::feeds::{Feed, FeedError, FeedProblem, Format, ReadOptions, Row};
-use crate::fetch::{CZDS_LANES, Download, FetchError, Fetched, Fetcher};
-use crate::intake::outcome::{ListOutcome, ListReport, Outcome, one_line};
+use crate::fetch::{Download, FetchError, Fetched, Fetcher};
+use crate::intake::outcome::{ListOutcome, Outcome, one_line};
 use crate::intake::queue::Queue;
 use crate::intake::request::{Ingest, Lists, Task};
 use crate::intake::tables::{KeepError, TablesFolder};
 use crate::presets::Flow;
 use crate::settings::{Source, shown, zone_of};
 use crate::state::{Folder, Known, Retry, SourceState};
-use crate::vocab::clock::Clock;
 use crate::vocab::new_file;
 use crate::vocab::tables::{Published, Table};
 use crate::{czds, fetch, state};
@@ -52,17 +51,17 @@ pub struct Runner<I> {
     pub fetcher: Fetcher,
     pub folder: Folder,
     pub tables: TablesFolder,
-    pub clock: Clock,
     pub intake: I,
 }
 
 /// The outcome of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunOutcome {
     /// The corpus has a new list, or the next start has a new table.
     Added,
     /// All lists are unchanged.
+    #[default]
     Unchanged,
     /// No list is published yet.
     Early,
@@ -85,7 +84,7 @@ impl RunOutcome {
 }
 
 /// Result of a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
     pub source: String,
@@ -145,21 +144,11 @@ impl From<anyhow::Error> for Failed {
 #[derive(Default)]
 struct Failures(Vec<Failed>);
 
-impl From<Failed> for Failures {
-    fn from(failed: Failed) -> Failures {
-        Failures(vec![failed])
-    }
-}
-
 impl Failures {
     fn add(&mut self, failed: Failed) {
         if self.0.iter().all(|before| before.text != failed.text) {
             self.0.push(failed);
         }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 
     /// Returns all failures as text, and when to retry. Failures that need an operator or a pause take
@@ -188,52 +177,71 @@ impl<I: Intake> Runner<I> {
     /// # Errors
     /// The folder of the source cannot be used.
     pub async fn run(&self, source: &Source) -> anyhow::Result<Report> {
-        let mut report = Report {
-            source: source.name.clone(),
-            outcome: RunOutcome::Busy,
-            lists: 0,
-            rows: 0,
-            rejected: 0,
-            compared: 0,
-            error: None,
-            warnings: Vec::new(),
-            next_run: None,
+        let report = Report { source: source.name.clone(), ..Report::default() };
+        let Some(lease) = self.folder.lease(&source.name)? else {
+            return Ok(Report { outcome: RunOutcome::Busy, ..report });
         };
-        let Some(lease) = self.folder.lease(&source.name)? else { return Ok(report) };
+        let folder = lease.folder.as_path();
         let mut state = self.folder.state(&source.name);
-        tidy(&lease.folder, &state).with_context(|| lease.folder.display().to_string())?;
+        tidy(folder, &state).with_context(|| folder.display().to_string())?;
         if source.table.is_some_and(|table| !self.tables.holds(table)) {
             // The table's file was removed, so that the compiled copy is in use.
             state.held.clear();
             state.version = None;
         }
-        let version = state.version.clone();
-        state.odd.clear();
-        let (mut failed, mut early) = (Failures::default(), 0);
-        let urls = match source.flow {
-            Flow::Czds => {
-                let links = czds::zone_links(&self.fetcher, source, &lease.folder).await;
-                links.map(|links| {
-                    state.odd = links.warnings;
-                    links.zones
-                })
-            }
-            _ => Ok(source.urls(self.clock.today())),
+        let mut run = SourceRun {
+            runner: self,
+            source,
+            folder,
+            state,
+            report,
+            failures: Failures::default(),
+            urls: VecDeque::new(),
+            published: 0,
+            has_logged_in: false,
         };
-        let mut urls = urls.map_or_else(
-            |err| {
-                failed.add(err.into());
-                VecDeque::new()
-            },
-            VecDeque::from,
-        );
-        let all = urls.len();
-        if source.flow == Flow::Czds
-            && failed.is_empty()
-            && let Some(approvals) = czds::approvals(&self.fetcher, source).await
-        {
-            state.approvals = approvals;
+        match run.find_lists().await {
+            Ok(()) => run.fetch_lists().await?,
+            Err(err) => run.failures.add(err.into()),
         }
+        run.finish()
+    }
+}
+
+/// A run in progress.
+struct SourceRun<'a, I> {
+    runner: &'a Runner<I>,
+    source: &'a Source,
+    /// The folder of the source.
+    folder: &'a Path,
+    state: SourceState,
+    report: Report,
+    failures: Failures,
+    /// Lists to fetch.
+    urls: VecDeque<Url>,
+    /// Number of the source's lists, without those found not to be published yet.
+    published: usize,
+    /// Whether the run has renewed its token.
+    has_logged_in: bool,
+}
+
+impl<I: Intake> SourceRun<'_, I> {
+    /// Finds the lists to fetch: all of the source except dated ones that were ingested.
+    async fn find_lists(&mut self) -> Result<(), FetchError> {
+        let SourceRun { runner: Runner { fetcher, .. }, source, folder, state, .. } = self;
+        state.odd.clear();
+        let mut urls = match source.flow {
+            Flow::Czds => {
+                let links = czds::zone_links(fetcher, source, folder).await?;
+                state.odd = links.warnings;
+                if let Some(approvals) = czds::approvals(fetcher, source).await {
+                    state.approvals = approvals;
+                }
+                links.zones
+            }
+            _ => source.urls(fetcher.clock.today()),
+        };
+        self.published = urls.len();
         if source.is_dated() {
             let held = |url: &Url| state.held.contains_key(url.as_str());
             if source.newest_only
@@ -243,211 +251,144 @@ impl<I: Intake> Runner<I> {
             }
             urls.retain(|url| !held(url));
         }
-        // Downloads continue while a list is ingested; lists are ingested one at a time.
-        let (mut fetches, mut logins) = (JoinSet::new(), 0);
-        let lanes = if source.flow == Flow::Czds { CZDS_LANES } else { 1 };
+        self.urls = urls.into();
+        Ok(())
+    }
+
+    /// Fetches the lists. Downloads continue while a list is ingested; lists are ingested one at a time.
+    async fn fetch_lists(&mut self) -> anyhow::Result<()> {
+        let is_czds = self.source.flow == Flow::Czds;
+        let mut fetches = JoinSet::new();
         loop {
-            while fetches.len() < lanes
-                && let Some(url) = urls.pop_front()
+            while fetches.len() < self.source.lanes()
+                && let Some(url) = self.urls.pop_front()
             {
-                let known = state.known(&url);
-                let (fetcher, source) = (self.fetcher.clone(), source.clone());
-                fetches.spawn(One::fetch(
-                    fetcher,
-                    source,
-                    url,
-                    known,
-                    lease.folder.clone(),
-                    logins,
-                ));
+                let (mut known, is_late) = (self.state.known(&url), self.has_logged_in);
+                let (fetcher, source) = (self.runner.fetcher.clone(), self.source.clone());
+                let folder = self.folder.to_owned();
+                fetches.spawn(async move {
+                    let fetched = fetcher.fetch(&source, &url, &mut known, &folder).await;
+                    One { url, known, fetched, is_late }
+                });
             }
-            let Some(done) = fetches.join_next().await else { break };
-            let One { url, known, fetched, login } = done.context("a download panicked")?;
-            state.set_known(&url, known);
-            match self.take(source, &url, fetched, &mut state, &lease.folder, &mut report).await {
+            let Some(done) = fetches.join_next().await else { return Ok(()) };
+            let One { url, known, fetched, is_late } = done.context("a download panicked")?;
+            self.state.set_known(&url, known);
+            match self.take(&url, fetched).await {
                 Ok(Taken::Done { next_page }) => {
-                    urls.extend(next_page);
-                    if source.newest_only {
-                        urls.clear();
+                    self.urls.extend(next_page);
+                    if self.source.newest_only {
+                        self.urls.clear();
                     }
                     // Even after being killed, a process must not download a zone again on the same
                     // day.
-                    if source.pause > TimeDelta::zero() {
-                        self.folder.set_state(&source.name, &state)?;
+                    if self.source.pause > TimeDelta::zero() {
+                        self.runner.folder.set_state(&self.source.name, &self.state)?;
                     }
                 }
-                Ok(Taken::Early) => early += 1,
+                Ok(Taken::Early) => self.published -= 1,
                 // The token expired during the run. Another download may have renewed it already.
-                Err(err) if err.is_unauthorized && source.flow == Flow::Czds && login == 0 => {
-                    if logins == 0 {
-                        logins = 1;
-                        if let Err(err) = czds::log_in(&self.fetcher, source, &lease.folder).await {
-                            failed = Failures::from(Failed::from(err));
-                            break;
+                Err(err) if is_czds && err.is_unauthorized && !is_late => {
+                    if !self.has_logged_in {
+                        self.has_logged_in = true;
+                        let Runner { fetcher, .. } = self.runner;
+                        if let Err(err) = czds::log_in(fetcher, self.source, self.folder).await {
+                            self.failures = Failures(vec![err.into()]);
+                            return Ok(());
                         }
                     }
-                    urls.push_front(url);
+                    self.urls.push_front(url);
                 }
-                Err(err) => {
-                    let is_final = source.flow == Flow::Czds && err.concerns_all();
-                    let err = err.about(zone_of(&url).filter(|_| source.flow == Flow::Czds));
-                    if is_final {
-                        failed = Failures::from(err);
-                        break;
-                    }
-                    failed.add(err);
+                Err(err) if is_czds && err.concerns_all() => {
+                    self.failures = Failures(vec![err.about(zone_of(&url))]);
+                    return Ok(());
                 }
+                Err(err) => self.failures.add(err.about(zone_of(&url).filter(|_| is_czds))),
             }
         }
-        let (now, jitter) = (self.clock.now(), fastrand::f64());
-        report.outcome = match failed.summary() {
-            Some((text, retry)) => {
-                state.failed(source, text.clone(), retry, now, jitter);
-                report.error = Some(text);
-                RunOutcome::Failed
-            }
-            None => {
-                state.succeeded(source, now, jitter);
-                match report.lists {
-                    0 if state.version != version => RunOutcome::Added,
-                    0 if early == all => RunOutcome::Early,
-                    0 => RunOutcome::Unchanged,
-                    _ => RunOutcome::Added,
-                }
-            }
-        };
-        if report.outcome == RunOutcome::Added || report.lists + report.compared > 0 {
-            (state.last_list, state.rows, state.rejected) =
-                (Some(now), report.rows, report.rejected);
-            if report.lists > 0 && report.compared == 0 {
-                state.grew(report.rows / u64::from(report.lists));
-            }
-        }
-        report.warnings = state.warnings();
-        let waits = state.problem.as_ref().is_some_and(|problem| problem.waits);
-        report.next_run = state.next_run.filter(|_| !waits);
-        self.folder.set_state(&source.name, &state)?;
-        Ok(report)
     }
 
-    /// Ingests the result of a fetch.
+    /// Uses the result of a fetch.
     async fn take(
-        &self,
-        source: &Source,
+        &mut self,
         url: &Url,
         fetched: Result<Fetched, FetchError>,
-        state: &mut SourceState,
-        folder: &Path,
-        report: &mut Report,
     ) -> Result<Taken, Failed> {
-        let fetched = match fetched {
+        match fetched {
+            Ok(Fetched::New(download)) => self.take_new(url, download).await,
+            Ok(Fetched::Unchanged) => match self.state.refused.get(url.as_str()) {
+                Some(reason) => Err(Failed::new(reason.clone(), Retry::NextRun)),
+                None => Ok(Taken::Done { next_page: None }),
+            },
+            Ok(Fetched::Early) => Ok(Taken::Early),
             // A single zone is not approved, or no longer.
-            Err(FetchError::Forbidden) if source.flow == Flow::Czds => {
+            Err(FetchError::Forbidden) if self.source.flow == Flow::Czds => {
                 let text = "access to the zone is not approved, or has expired (403); request it on the \
                             portal";
-                return Err(Failed::new(text.to_owned(), Retry::NextRun));
+                Err(Failed::new(text.to_owned(), Retry::NextRun))
             }
-            fetched => fetched?,
-        };
-        let Download { path, held } = match fetched {
-            Fetched::New(download) => download,
-            Fetched::Unchanged => match state.refused.get(url.as_str()) {
-                Some(reason) => return Err(Failed::new(reason.clone(), Retry::NextRun)),
-                None => return Ok(Taken::Done { next_page: None }),
-            },
-            Fetched::Early => return Ok(Taken::Early),
-        };
-        if let Some(table) = source.table {
-            return self.keep_table(table, url, Download { path, held }, state, report);
+            Err(err) => Err(err.into()),
         }
-        let next_page = match source.flow {
-            Flow::Pages => next_page(url, &path),
-            Flow::Direct | Flow::Link(_) | Flow::Tranco | Flow::Czds | Flow::Transfer => None,
-        };
-        let ingested = self.ingest(source, url, &path).await;
-        let refused = ingested.as_ref().ok().and_then(|lists| {
-            lists.iter().find_map(|list| match &list.outcome {
-                ListOutcome::Refused { reason } => Some(reason.clone()),
-                _ => None,
-            })
-        });
-        // The next run downloads the needed files anyway.
-        let put_away = match &refused {
-            Some(_) => keep_refused(&path),
-            None => fs::remove_file(&path),
-        };
-        put_away.with_context(|| path.display().to_string())?;
-        if let Some(reason) = refused {
-            let kept = folder.join(REFUSED);
-            let text = format!("the list was refused, and is kept in {}: {reason}", kept.display());
-            // A zone may be downloaded only once in 24 hours, even if the file was unusable.
-            let is_limited = source.pause > TimeDelta::zero();
-            if is_limited {
-                state.held.insert(url.as_str().to_owned(), held);
-                state.refused.insert(url.as_str().to_owned(), text.clone());
-            }
-            let retry = if is_limited { Retry::NextRun } else { Retry::Soon };
-            return Err(Failed::new(text, retry));
-        }
-        // A comparison of zone files may result in several lists, each with its own outcome, or
-        // none.
-        for list in ingested? {
-            match list.outcome {
-                ListOutcome::Added { ingested, .. } => {
-                    report.lists += 1;
-                    report.rows += ingested.accepted;
-                    report.rejected += ingested.rejected.values().sum::<u64>();
-                }
-                ListOutcome::Compared { .. } => report.compared += 1,
-                _ => {}
-            }
-        }
-        state.held.insert(url.as_str().to_owned(), held);
-        state.refused.remove(url.as_str());
-        Ok(Taken::Done { next_page })
     }
 
-    /// Stores a complete, newer table for the next start.
-    fn keep_table(
-        &self,
-        table: Table,
-        url: &Url,
-        download: Download,
-        state: &mut SourceState,
-        report: &mut Report,
-    ) -> Result<Taken, Failed> {
+    /// Uses a downloaded file, puts it away and records the outcome.
+    async fn take_new(&mut self, url: &Url, download: Download) -> Result<Taken, Failed> {
         let Download { path, held } = download;
-        let bytes = fs::read(&path).with_context(|| path.display().to_string())?;
-        let kept = self.tables.keep(table, &bytes, self.clock.today());
-        let put_away = match &kept {
-            Err(KeepError::Table(_) | KeepError::Older { .. }) => keep_refused(&path),
+        let next_page = match self.source.flow {
+            Flow::Pages => next_page(url, &path),
+            _ => None,
+        };
+        let used = match self.source.table {
+            Some(table) => self.keep_table(table, &path),
+            None => self.ingest(url, &path).await,
+        };
+        // The next run downloads the needed files anyway.
+        let put_away = match &used {
+            Ok(Some(_)) => keep_refused(&path),
             _ => fs::remove_file(&path),
         };
         put_away.with_context(|| path.display().to_string())?;
-        let kept = match kept {
-            Err(err @ KeepError::Io { .. }) => return Err(anyhow::Error::from(err).into()),
-            Err(err) => {
-                state.held.insert(url.as_str().to_owned(), held);
-                let text = format!("the table is not used, and the previous one stays: {err}");
-                state.refused.insert(url.as_str().to_owned(), text.clone());
-                return Err(Failed::new(text, Retry::NextRun));
+        let (refused, url) = (used?, url.as_str().to_owned());
+        // A zone may be downloaded only once in 24 hours, even if the file was unusable.
+        let is_final = self.source.table.is_some() || self.source.pause > TimeDelta::zero();
+        match refused {
+            None => {
+                self.state.refused.remove(&url);
+                self.state.held.insert(url, held);
+                Ok(Taken::Done { next_page })
             }
-            Ok(kept) => kept,
-        };
-        state.held.insert(url.as_str().to_owned(), held);
-        state.refused.remove(url.as_str());
-        if kept.is_new {
-            (report.rows, state.version) = (kept.entries, Some(kept.version));
+            Some(reason) if is_final => {
+                self.state.held.insert(url.clone(), held);
+                self.state.refused.insert(url, reason.clone());
+                Err(Failed::new(reason, Retry::NextRun))
+            }
+            Some(reason) => Err(Failed::new(reason, Retry::Soon)),
         }
-        Ok(Taken::Done { next_page: None })
     }
 
-    async fn ingest(
-        &self,
-        source: &Source,
-        url: &Url,
-        path: &Path,
-    ) -> anyhow::Result<Vec<ListReport>> {
+    /// Stores a complete, newer table for the next start. Returns why the table is refused, if it is.
+    fn keep_table(&mut self, table: Table, path: &Path) -> anyhow::Result<Option<String>> {
+        let bytes = fs::read(path).with_context(|| path.display().to_string())?;
+        match self.runner.tables.keep(table, &bytes, self.runner.fetcher.clock.today()) {
+            Ok(kept) if kept.is_new => {
+                self.report.rows = kept.entries;
+                let before = self.state.version.replace(kept.version);
+                if self.state.version != before {
+                    self.report.outcome = RunOutcome::Added;
+                }
+                Ok(None)
+            }
+            Ok(_) => Ok(None),
+            Err(err @ KeepError::Io { .. }) => Err(err.into()),
+            Err(err) => {
+                Ok(Some(format!("the table is not used, and the previous one stays: {err}")))
+            }
+        }
+    }
+
+    /// Ingests a list. Returns why the list is refused, if it is.
+    async fn ingest(&mut self, url: &Url, path: &Path) -> anyhow::Result<Option<String>> {
+        let source = self.source;
         let task = Ingest {
             lists: Lists::Files { files: vec![path.to_owned()], format: source.format },
             drop_date: None,
@@ -456,8 +397,57 @@ impl<I: Intake> Runner<I> {
             zone: source.zone_at(url),
             rebuild: false,
         };
-        let Outcome { lists, failure, .. } = self.intake.run_task(Task::Ingest(task)).await?;
-        failure.map_or(Ok(lists), |failure| Err(anyhow!(failure.message)))
+        let outcome = self.runner.intake.run_task(Task::Ingest(task)).await?;
+        if let Some(failure) = outcome.failure {
+            bail!(failure.message);
+        }
+        if let Some(reason) = outcome.refused() {
+            let kept = self.folder.join(REFUSED);
+            let kept = kept.display();
+            return Ok(Some(format!("the list was refused, and is kept in {kept}: {reason}")));
+        }
+        // A comparison of zone files may result in several lists, each with its own outcome, or
+        // none.
+        for list in outcome.lists {
+            match list.outcome {
+                ListOutcome::Added { ingested, .. } => {
+                    self.report.outcome = RunOutcome::Added;
+                    self.report.lists += 1;
+                    self.report.rows += ingested.accepted;
+                    self.report.rejected += ingested.rejected.values().sum::<u64>();
+                }
+                ListOutcome::Compared { .. } => self.report.compared += 1,
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Records the outcome, plans the next run and stores the state.
+    fn finish(self) -> anyhow::Result<Report> {
+        let SourceRun { runner, source, mut state, mut report, failures, published, .. } = self;
+        let (now, jitter) = (runner.fetcher.clock.now(), fastrand::f64());
+        if let Some((text, retry)) = failures.summary() {
+            state.failed(source, text.clone(), retry, now, jitter);
+            report.outcome = RunOutcome::Failed;
+            report.error = Some(text);
+        } else {
+            state.succeeded(source, now, jitter);
+            if report.outcome == RunOutcome::Unchanged && published == 0 {
+                report.outcome = RunOutcome::Early;
+            }
+        }
+        if report.outcome == RunOutcome::Added || report.lists + report.compared > 0 {
+            (state.last_list, state.rows, state.rejected) =
+                (Some(now), report.rows, report.rejected);
+            if report.lists > 0 && report.compared == 0 {
+                state.grew(report.rows / u64::from(report.lists));
+            }
+        }
+        report.warnings = state.warnings();
+        report.next_run = state.next_run.filter(|_| !state.is_stopped());
+        runner.folder.set_state(&source.name, &state)?;
+        Ok(report)
     }
 }
 
@@ -466,25 +456,11 @@ struct One {
     url: Url,
     known: Known,
     fetched: Result<Fetched, FetchError>,
-    /// Number of log-ins in the run before the fetch started.
-    login: u32,
+    /// Whether the fetch started after the run had renewed its token.
+    is_late: bool,
 }
 
-impl One {
-    async fn fetch(
-        fetcher: Fetcher,
-        source: Source,
-        url: Url,
-        mut known: Known,
-        folder: PathBuf,
-        login: u32,
-    ) -> One {
-        let fetched = fetcher.fetch(&source, &url, &mut known, &folder).await;
-        One { url, known, fetched, login }
-    }
-}
-
-/// Result for a URL.
+/// Result for a list.
 enum Taken {
     Done { next_page: Option<Url> },
     Early,
@@ -595,11 +571,7 @@ pub struct Checked {
 ///
 /// # Errors
 /// A list cannot be fetched or read.
-pub async fn check(
-    fetcher: &Fetcher,
-    source: &Source,
-    clock: Clock,
-) -> anyhow::Result<Vec<Checked>> {
+pub async fn check(fetcher: &Fetcher, source: &Source) -> anyhow::Result<Vec<Checked>> {
     let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
     let mut checked = Vec::new();
     let urls = match source.flow {
@@ -610,7 +582,7 @@ pub async fn check(
             }
             links.zones
         }
-        _ => source.urls(clock.today()),
+        _ => source.urls(fetcher.clock.today()),
     };
     if source.flow == Flow::Czds {
         // Only access is checked, because zone files are gigabytes in size.
@@ -626,8 +598,8 @@ pub async fn check(
             checked.push(Checked { url: shown(&url), ..Checked::default() });
             continue;
         };
-        let (format, table, now) = (source.format, source.table, clock.now());
-        let today = clock.today();
+        let (format, table) = (source.format, source.table);
+        let (now, today) = (fetcher.clock.now(), fetcher.clock.today());
         let read = move || match table {
             Some(table) => {
                 let published = Published::parse(table, &fs::read(&path)?, String::new())?;

@@ -28,6 +28,8 @@ const DATE: &str = "{date}";
 const MONTH: &str = "{month}";
 /// Placeholder for a day in the URLs of WhoisDS: the file name `2026-11-23.zip` in base64.
 const ZIP64: &str = "{zip64}";
+/// Maximum concurrent requests to a host of [`Flow::Czds`]; other hosts get one.
+const CZDS_LANES: usize = 4;
 /// Maximum characters of a contact.
 const CONTACT_MAX: usize = 200;
 
@@ -144,6 +146,11 @@ impl Source {
     /// Whether each list has its own URL, so that an ingested one is not fetched again.
     pub fn is_dated(&self) -> bool {
         self.addresses.iter().all(Address::is_dated)
+    }
+
+    /// Returns the maximum number of concurrent requests to its host.
+    pub fn lanes(&self) -> usize {
+        if self.flow == Flow::Czds { CZDS_LANES } else { 1 }
     }
 
     /// Returns the zone whose file is at `url`, if the URL contains it.

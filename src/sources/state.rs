@@ -212,12 +212,16 @@ impl SourceState {
         if self.addresses != addresses(source) {
             return true;
         }
-        let waits = self.problem.as_ref().is_some_and(|problem| problem.waits);
         // A run in the far future was planned with a different clock.
         let is_due = |next: DateTime<Utc>| {
             next <= now || next > now + source.schedule.interval() + PAUSE_MAX
         };
-        !waits && self.next_run.is_none_or(is_due)
+        !self.is_stopped() && self.next_run.is_none_or(is_due)
+    }
+
+    /// Whether the source waits for an operator.
+    pub fn is_stopped(&self) -> bool {
+        self.problem.as_ref().is_some_and(|problem| problem.waits)
     }
 
     /// Returns the stored state of the list at a URL.
@@ -499,8 +503,7 @@ impl View {
 
     /// Returns the time of the next run; `None` if the source is off or waits for an operator.
     pub fn next_run(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
-        let waits = self.state.problem.as_ref().is_some_and(|problem| problem.waits);
-        let is_on = self.is_enabled() && !waits;
+        let is_on = self.is_enabled() && !self.state.is_stopped();
         is_on.then(|| self.state.next_run.map_or(now, |next| next.max(now)))
     }
 

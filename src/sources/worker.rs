@@ -113,9 +113,9 @@ impl Worker {
                     }
                 }
             }
-            let now = self.runner.clock.now();
+            let now = self.runner.fetcher.clock.now();
             // Otherwise a list would get the day of a wrong clock, and count as fetched.
-            let may_fetch = self.runner.clock.is_trusted();
+            let may_fetch = self.runner.fetcher.clock.is_trusted();
             for view in self.look().iter().filter(|view| view.is_enabled()) {
                 let source = &view.source;
                 let is_running = running.values().any(|name| *name == source.name);
