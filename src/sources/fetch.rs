@@ -393,17 +393,18 @@ impl Fetcher {
             },
             Flow::Direct | Flow::Pages | Flow::Czds | Flow::Transfer => url.clone(),
         };
-        let mut new = self.download(source, url, &target, known, folder).await;
+        let part = part_of(url, folder);
+        let mut new = self.download(source, &target, known, &part).await;
         if let (Flow::Tranco, Err(FetchError::Forbidden)) = (source.flow, &new) {
             // At times the archive of daily lists is not accessible, but the list itself is.
             let id = target.path().rsplit('/').next().unwrap_or_default();
             let mut list = target.clone();
             list.set_path(&format!("/download/{id}/{}", ListRank::MAX));
-            new = self.download(source, url, &list, known, folder).await;
+            new = self.download(source, &list, known, &part).await;
         }
         let Some((mut new, codings)) = new? else { return Ok(Fetched::Unchanged) };
         let (packing, max, now) = (source.packing, source.max_bytes, self.clock.now());
-        let (part, path) = (part_of(url, folder), folder.join(file_name(&target)));
+        let path = folder.join(file_name(&target));
         let file = path.clone();
         let checked = tokio::task::spawn_blocking(move || {
             decode(&part, &codings, packing, max)?;
@@ -558,107 +559,62 @@ impl Fetcher {
     }
 
     /// Downloads to the part file. Returns `None` if nothing changed. Starts over if the rest of an
-    /// interrupted download belongs to another version.
+    /// interrupted download belongs to another version. Removes a part that cannot be resumed.
     async fn download(
         &self,
         source: &Source,
-        url: &Url,
         target: &Url,
         known: &mut Known,
-        folder: &Path,
+        part: &Path,
     ) -> Result<Option<(Held, Codings)>, FetchError> {
-        match self.download_once(source, url, target, known, folder).await {
-            Err(FetchError::Changed) => {
-                self.download_once(source, url, target, known, folder).await
-            }
-            done => done,
+        let mut done = self.download_once(source, target, known, part).await;
+        if let Err(FetchError::Changed) = done {
+            remove(part)?;
+            done = self.download_once(source, target, known, part).await;
         }
+        if done.is_err() && known.partial.is_none() {
+            remove(part)?;
+        }
+        done
     }
 
     async fn download_once(
         &self,
         source: &Source,
-        url: &Url,
         target: &Url,
         known: &mut Known,
-        folder: &Path,
+        part: &Path,
     ) -> Result<Option<(Held, Codings)>, FetchError> {
-        let part = part_of(url, folder);
-        let have = fs::metadata(&part).map_or(0, |facts| facts.len());
-        let resumed = known.partial.take().filter(|it| have > 0 && it.validator().is_some());
-        let mut headers = HeaderMap::new();
-        // A body compressed in transit cannot be resumed, and its ETag differs from that of the list.
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        if let Some(validator) = resumed.as_ref().and_then(Partial::validator) {
-            put(&mut headers, RANGE, &format!("bytes={have}-"));
-            put(&mut headers, IF_RANGE, validator);
-        } else if let Some(held) = &known.held {
-            held.etag.iter().for_each(|tag| put(&mut headers, IF_NONE_MATCH, tag));
-            held.last_modified.iter().for_each(|date| put(&mut headers, IF_MODIFIED_SINCE, date));
-        }
-        let response = self.ask(source, Ask { headers, ..Ask::get(target) }).await;
-        let mut response = match response {
-            Err(err @ FetchError::BadRange(_)) => {
-                remove(&part)?;
-                return Err(err);
-            }
-            response => response?,
-        };
+        let from = fs::metadata(part).map_or(0, |facts| facts.len());
+        let version = known.partial.take().filter(|it| from > 0 && it.validator().is_some());
+        let rest = version.map(|version| Rest { from, version });
+        let headers = conditions(rest.as_ref(), known.held.as_ref());
+        let mut response = self.ask(source, Ask { headers, ..Ask::get(target) }).await?;
         let stream = &mut response.stream;
-        let codings = match stream.status {
-            StatusCode::NOT_MODIFIED => Codings::default(),
-            _ => stream.codings()?,
-        };
-        let length = header(&stream.headers, CONTENT_LENGTH).and_then(|text| text.parse().ok());
-        let etag = header(&stream.headers, ETAG);
-        let last_modified = header(&stream.headers, LAST_MODIFIED);
-        let version =
-            |total| Partial { etag: etag.clone(), last_modified: last_modified.clone(), total };
-        let (from, total): (u64, Option<u64>) = match stream.status {
-            StatusCode::NOT_MODIFIED => return Ok(None),
-            StatusCode::PARTIAL_CONTENT => {
-                let range = header(&stream.headers, CONTENT_RANGE);
-                // The part file is not encoded, so an encoded rest does not continue it.
-                if !codings.is_empty() {
-                    fs::remove_file(&part)?;
-                    return Err(FetchError::Changed);
-                }
-                match (range.as_deref().and_then(parse_range), &resumed) {
-                    (Some((_, total)), Some(first)) if !first.fits(&version(total)) => {
-                        remove(&part)?;
-                        return Err(FetchError::Changed);
-                    }
-                    (Some((from, total)), Some(_)) if from == have => (have, total),
-                    _ => {
-                        remove(&part)?;
-                        return Err(bad_range(stream));
-                    }
-                }
-            }
-            _ => (0, length),
-        };
-        if total.is_some_and(|total| total > source.max_bytes) {
-            return Err(FetchError::TooLarge(total.unwrap_or(0), source.max_bytes));
+        if stream.status == StatusCode::NOT_MODIFIED {
+            return Ok(None);
         }
-        let version = version(total);
+        let codings = stream.codings()?;
+        let Rest { from, version } = sent(stream, &codings, rest)?;
+        if let Some(total) = version.total.filter(|total| *total > source.max_bytes) {
+            return Err(FetchError::TooLarge(total, source.max_bytes));
+        }
         let mut file = match from {
-            0 => new_file::create(&part)?,
-            _ => new_file::open(&part)?,
+            0 => new_file::create(part)?,
+            _ => new_file::open(part)?,
         };
         file.seek(SeekFrom::Start(from))?;
-        let read = receive(stream, &mut file, from, source.max_bytes, self.idle).await;
-        let read = read.and_then(|bytes| match total {
+        let received = receive(stream, &mut file, from, source.max_bytes, self.idle).await;
+        let received = received.and_then(|bytes| match version.total {
             Some(total) if bytes != total => Err(FetchError::Short(bytes, total)),
             _ => Ok(bytes),
         });
-        if let Err(FetchError::Call(_) | FetchError::Short(..)) = &read {
-            let can_resume =
-                |version: &Partial| codings.is_empty() && version.validator().is_some();
-            known.partial = Some(version).filter(can_resume);
-        } else if read.is_err() {
-            remove(&part)?;
+        let is_interrupted = matches!(received, Err(FetchError::Call(_) | FetchError::Short(..)));
+        if is_interrupted && codings.is_empty() && version.validator().is_some() {
+            known.partial = Some(version.clone());
         }
-        Ok(Some((Held { etag, last_modified, bytes: read?, ..Held::default() }, codings)))
+        let Partial { etag, last_modified, .. } = version;
+        Ok(Some((Held { etag, last_modified, bytes: received?, ..Held::default() }, codings)))
     }
 
     /// Sends a request and follows redirects. Any status except success and 304 is an error.
@@ -746,6 +702,50 @@ impl Fetcher {
             500..600 => FetchError::Server(status.as_u16(), asked),
             _ => FetchError::Status(status.as_u16()),
         })
+    }
+}
+
+/// A list from a position on.
+struct Rest {
+    from: u64,
+    version: Partial,
+}
+
+/// Returns the headers of a request for the rest of a list or, without one, for a list other than the
+/// held one.
+fn conditions(rest: Option<&Rest>, held: Option<&Held>) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    // A body compressed in transit cannot be resumed, and its ETag differs from that of the list.
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    if let Some(Rest { from, version }) = rest {
+        put(&mut headers, RANGE, &format!("bytes={from}-"));
+        version.validator().iter().for_each(|it| put(&mut headers, IF_RANGE, it));
+    } else if let Some(held) = held {
+        held.etag.iter().for_each(|tag| put(&mut headers, IF_NONE_MATCH, tag));
+        held.last_modified.iter().for_each(|date| put(&mut headers, IF_MODIFIED_SINCE, date));
+    }
+    headers
+}
+
+/// Returns what a response to a request for `asked` or, without one, for a whole list contains.
+fn sent(stream: &Stream, codings: &Codings, asked: Option<Rest>) -> Result<Rest, FetchError> {
+    let text = |name| header(&stream.headers, name);
+    let (etag, last_modified) = (text(ETAG), text(LAST_MODIFIED));
+    if stream.status != StatusCode::PARTIAL_CONTENT {
+        let total = text(CONTENT_LENGTH).and_then(|text| text.parse().ok());
+        return Ok(Rest { from: 0, version: Partial { etag, last_modified, total } });
+    }
+    // The part file is not encoded, so an encoded rest does not continue it.
+    if !codings.is_empty() {
+        return Err(FetchError::Changed);
+    }
+    let range = text(CONTENT_RANGE).as_deref().and_then(parse_range);
+    let (Some((from, total)), Some(asked)) = (range, asked) else { return Err(bad_range(stream)) };
+    let version = Partial { etag, last_modified, total };
+    match from == asked.from {
+        _ if !asked.version.fits(&version) => Err(FetchError::Changed),
+        true => Ok(Rest { from, version }),
+        false => Err(bad_range(stream)),
     }
 }
 
