@@ -117,16 +117,18 @@ pub(super) async fn serve(
     let io = TokioIo::new(MonitoredStream::new(transport, Arc::clone(&state)));
     let gateway = Arc::clone(&shared.gateway);
     let service = ConnectionService { gateway, state: Arc::clone(&state), peer };
+    let age = (protocol == Protocol::Http2).then_some(shared.deadlines.connection_age);
+    let life = Lifetime {
+        state: &state,
+        gateway: &shared.gateway,
+        aged_at: age.map(|age| Instant::now() + age),
+        is_closing: false,
+        others_deadline: None,
+    };
+    let Protocols { http1, http2 } = &shared.protocols;
     match protocol {
-        Protocol::Http1 => {
-            let connection = shared.protocols.http1.serve_connection(io, service);
-            drive(connection, &state, &shared.gateway, closing, None).await;
-        }
-        Protocol::Http2 => {
-            let connection = shared.protocols.http2.serve_connection(io, service);
-            let age = Some(shared.deadlines.connection_age);
-            drive(connection, &state, &shared.gateway, closing, age).await;
-        }
+        Protocol::Http1 => drive(http1.serve_connection(io, service), life, closing).await,
+        Protocol::Http2 => drive(http2.serve_connection(io, service), life, closing).await,
     }
 }
 
@@ -187,24 +189,84 @@ impl Connection for http2::Connection<TokioIo<MonitoredStream>, ConnectionServic
     }
 }
 
-/// Drives a connection until it ends or times out. After `age` it accepts no more requests.
+/// Until when a connection may live.
+struct Lifetime<'a> {
+    state: &'a ConnectionState,
+    gateway: &'a Gateway,
+    /// When the connection is too old for further requests; `None` if it accepts none or may have any
+    /// age.
+    aged_at: Option<Instant>,
+    /// Whether the connection accepts no more requests.
+    is_closing: bool,
+    /// Deadline of the other requests on the connection, set after the first request timeout.
+    others_deadline: Option<Instant>,
+}
+
+/// An action due on a connection.
+enum Due {
+    Nothing,
+    /// Close after the requests in flight, which keep their deadlines.
+    Close,
+    Timeout(TimeoutKind),
+}
+
+impl Lifetime<'_> {
+    /// When the connection times out unless something happens before.
+    fn deadline(&self) -> (Instant, TimeoutKind) {
+        match (self.state.next_timeout(self.is_short()), self.others_deadline) {
+            ((_, TimeoutKind::Request), Some(others)) => (others, TimeoutKind::Request),
+            (next, _) => next,
+        }
+    }
+
+    /// When something may be due.
+    fn next_check(&self) -> Instant {
+        let (deadline, _) = self.deadline();
+        let next = self.aged_at.map_or(deadline, |aged_at| deadline.min(aged_at));
+        if self.state.unsent() > 0 {
+            // A shortage of memory would move the deadline closer.
+            return next.min(Instant::now() + SHORT_STALL);
+        }
+        next
+    }
+
+    fn due(&mut self, now: Instant) -> Due {
+        let (deadline, kind) = self.deadline();
+        if now < deadline {
+            let is_aged = self.aged_at.is_some_and(|aged_at| now >= aged_at);
+            return if is_aged { Due::Close } else { Due::Nothing };
+        }
+        if kind != TimeoutKind::Request || self.others_deadline.is_some() {
+            return Due::Timeout(kind);
+        }
+        let last = self.state.last_request_deadline(self.is_short());
+        self.others_deadline = last.filter(|last| *last > now);
+        self.others_deadline.map_or(Due::Timeout(kind), |_| Due::Close)
+    }
+
+    fn close(&mut self, connection: Pin<&mut impl Connection>) {
+        self.is_closing = true;
+        self.aged_at = None;
+        connection.close();
+    }
+
+    fn is_short(&self) -> bool {
+        self.gateway.is_short_of_memory(Class::Read)
+    }
+}
+
+/// Drives a connection until it ends or times out.
 async fn drive(
     connection: impl Connection,
-    state: &ConnectionState,
-    gateway: &Gateway,
+    mut life: Lifetime<'_>,
     mut closing: watch::Receiver<bool>,
-    age: Option<Duration>,
 ) {
     let mut connection = pin!(connection);
-    let mut aged_at = age.map(|age| Instant::now() + age);
     // An error means that the server is gone.
     let mut shutdown = pin!(async move { _ = closing.wait_for(|closing| *closing).await });
-    let mut is_closing = false;
-    // Deadline of the other requests on the connection, set after the first request timeout.
-    let mut others_deadline = None;
     // The timer is reset only when the deadline moves closer or has passed, so that most requests do
     // not touch it.
-    let mut timer = pin!(sleep_until(state.next_timeout(false).0.into()));
+    let mut timer = pin!(sleep_until(life.deadline().0.into()));
     let timed_out = poll_fn(|cx| {
         loop {
             if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
@@ -215,50 +277,28 @@ async fn drive(
             }
             // Checked after polling the connection, so that a request that has already arrived gets
             // its response.
-            if !is_closing && shutdown.as_mut().poll(cx).is_ready() {
-                is_closing = true;
-                connection.as_mut().close();
+            if !life.is_closing && shutdown.as_mut().poll(cx).is_ready() {
+                life.close(connection.as_mut());
                 continue;
             }
-            let is_short = gateway.is_short_of_memory(Class::Read);
-            let (mut deadline, kind) = state.next_timeout(is_short);
-            if kind == TimeoutKind::Request {
-                deadline = others_deadline.unwrap_or(deadline);
-            }
-            aged_at = aged_at.filter(|_| !is_closing);
-            let mut next = aged_at.map_or(deadline, |aged_at| deadline.min(aged_at));
-            if state.unsent() > 0 {
-                // A shortage of memory would move the deadline closer.
-                next = next.min(Instant::now() + SHORT_STALL);
-            }
-            if timer.deadline() > next.into() {
-                timer.as_mut().reset(next.into());
+            let next = life.next_check().into();
+            if timer.deadline() > next {
+                timer.as_mut().reset(next);
             }
             if timer.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
             }
-            let now = Instant::now();
-            if now < deadline {
-                timer.as_mut().reset(deadline.into());
-                if aged_at.is_some_and(|aged_at| now >= aged_at) {
-                    is_closing = true;
-                    connection.as_mut().close();
-                }
-                continue;
+            match life.due(Instant::now()) {
+                Due::Nothing => {}
+                Due::Close => life.close(connection.as_mut()),
+                Due::Timeout(kind) => return Poll::Ready(Some(kind)),
             }
-            let others = state.last_request_deadline(is_short).filter(|last| *last > now);
-            if kind != TimeoutKind::Request || others_deadline.is_some() || others.is_none() {
-                return Poll::Ready(Some(kind));
-            }
-            // The connection accepts no more requests; those in flight keep their deadlines.
-            others_deadline = others;
-            is_closing = true;
-            connection.as_mut().close();
+            timer.as_mut().reset(life.deadline().0.into());
         }
     });
     if let Some(kind) = timed_out.await {
-        if kind == TimeoutKind::WriteStall || state.is_busy() {
-            state.close_with_reset();
+        if kind == TimeoutKind::WriteStall || life.state.is_busy() {
+            life.state.close_with_reset();
         }
         report_timeout(kind);
     }
