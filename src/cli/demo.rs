@@ -178,24 +178,19 @@ fn short_names(list: &[u8]) -> anyhow::Result<Vec<SampleName>> {
     Ok(names)
 }
 
-/// Venues, tags and bids of the demo's watchlist and claims.
+/// Venues and tags of the demo's watchlist and claims.
 const VENUES: [&str; 3] = ["DropCatch", "Dynadot", "NameJet"];
 const TAGS: [&str; 3] = ["flip", "keep", "brand"];
 
-/// Gives the demo account a watchlist, a saved search with its alert rule, and a portfolio, so that every
-/// page shows its use.
-async fn fill(
-    store: &Store,
-    key: &str,
-    sample: &[SampleName],
-    config: &Config,
-) -> anyhow::Result<()> {
-    let caller = store.authenticate(key).context("the demo account has a key")?;
-    let (now, today) = (config.clock.now(), config.clock.today());
-    let usd = |dollars: usize| Usd::from_cents(dollars as u64 * 100);
-    let age = |dropped: Day| today.days_since(dropped);
-    let dropping = sample.iter().filter(|(.., dropped)| (0..=40).contains(&age(*dropped)));
-    let watches = dropping.take(14).enumerate().map(|(at, (_, name, _))| Watch {
+fn usd(dollars: usize) -> Option<Usd> {
+    Usd::from_cents(dollars as u64 * 100)
+}
+
+/// Returns a watchlist of names that drop now.
+fn watches(sample: &[SampleName], today: Day) -> Vec<Watch> {
+    let is_dropping = |(.., dropped): &&SampleName| (0..=40).contains(&today.days_since(*dropped));
+    let dropping = sample.iter().filter(is_dropping).take(14).enumerate();
+    let watch = |(at, (_, name, _)): (usize, &SampleName)| Watch {
         name: name.clone(),
         in_corpus: true,
         registered_again: false,
@@ -207,9 +202,15 @@ async fn fill(
             venue: (at % 4 != 3).then(|| Some(VENUES[at % 3].into())),
             alerts: None,
         },
-    });
-    let gone = sample.iter().filter(|(.., dropped)| age(*dropped) > 45).take(12).enumerate();
-    let claims = gone.map(|(at, (_, name, _))| {
+    };
+    dropping.map(watch).collect()
+}
+
+/// Returns claims of all statuses on names that dropped some time ago.
+fn claims(sample: &[SampleName], today: Day) -> Vec<NewClaim> {
+    let is_gone = |(.., dropped): &&SampleName| today.days_since(*dropped) > 45;
+    let gone = sample.iter().filter(is_gone).take(12).enumerate();
+    let claim = |(at, (_, name, _)): (usize, &SampleName)| {
         let status = match at % 6 {
             0 | 4 => ClaimStatus::Sold,
             1 => ClaimStatus::Caught,
@@ -233,7 +234,25 @@ async fn fill(
             renews_on: (is_won && !is_sold).then(|| today.plus(20 + 30 * at as i32)),
             renewal: usd(12),
         }
-    });
+    };
+    gone.map(claim).collect()
+}
+
+/// Gives the demo account a watchlist, a saved search with its alert rule, and a portfolio, so that every
+/// page shows its use.
+async fn fill(
+    store: &Store,
+    key: &str,
+    sample: &[SampleName],
+    config: &Config,
+) -> anyhow::Result<()> {
+    let caller = store.authenticate(key).context("the demo account has a key")?;
+    let (now, today) = (config.clock.now(), config.clock.today());
+    let post = || Post { now, idempotency: None };
+    store.add_watches(&caller, watches(sample, today), now).await?;
+    for claim in claims(sample, today) {
+        store.add_claim(&caller, claim, post()).await?.finish().await?;
+    }
     let conditions = Conditions::new([("tld", "com"), ("max_len", "8"), ("digits", "none")]);
     let search = NewSearch {
         name: "Short .com names".into(),
@@ -241,12 +260,6 @@ async fn fill(
         // The owner has seen the first list.
         seen: 1,
     };
-    let (watches, claims) = (watches.collect::<Vec<_>>(), claims.collect::<Vec<_>>());
-    let post = || Post { now, idempotency: None };
-    store.add_watches(&caller, watches, now).await?;
-    for claim in claims {
-        store.add_claim(&caller, claim, post()).await?.finish().await?;
-    }
     store.add_search(&caller, search, post()).await?.finish().await?;
     let rule = NewRule {
         name: "Short .com names".into(),
