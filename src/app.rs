@@ -37,7 +37,6 @@ use crate::index::generation::live::LiveIndex;
 use crate::index::generation::open::{self, Opened};
 use crate::index::storage::manifest::Manifest;
 use crate::intake;
-use crate::intake::queue::Queue;
 use crate::intake::request::{Rebuild, Request as IntakeRequest, Task};
 use crate::intake::run::IndexState;
 use crate::intake::tables::TablesFolder;
@@ -70,9 +69,6 @@ use crate::vocab::url::BaseUrl;
 use crate::web::{self, Web};
 use crate::workers::admin::{AdminSocket, Backend, Inviter};
 use crate::workers::bootstrap::Registry;
-use crate::workers::deliver::Deliver;
-use crate::workers::deliver::schedule::Schedule;
-use crate::workers::deliver::send::Senders;
 use crate::workers::gauges::Gauges;
 use crate::workers::reload::Reload;
 use crate::workers::{Work as _, until};
@@ -98,18 +94,133 @@ pub fn serve(
     // The recorder must exist before the first counter is used.
     let metrics = listen.as_ref().map(|_| catalogue::install()).transpose()?;
     query::set_slow_threshold(*slow);
-    let Opened { index, fallback } = open_index(config)?;
-    if let Some(problem) = &fallback {
-        tracing::error!(
-            error = %problem,
-            serving = %index.manifest().generation,
-            "the current generation is damaged; serving its predecessor"
-        );
+    let workers = Workers::new();
+    let (work, node) = open_all(config, &workers.stopped)?;
+    let store = work.app.store.clone();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    slices::shorten();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(cores * BLOCKING_THREADS_PER_CORE)
+        .build()
+        .context("cannot start the async runtime")?;
+    let served = runtime.block_on(run(config, (work, node), workers, metrics, ready));
+    // Waits for running queries. Connections are closed or past their deadline by now.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    let closed = store.close().context("closing the journal");
+    if closed.is_ok() {
+        tracing::info!("stopped; the journal is flushed");
     }
-    let (generation, contains) = (index.manifest().generation, index.contains());
-    tracing::info!(%generation, names = index.manifest().names, ?contains, "the index is open");
-    compare_tables(index.manifest());
-    config.clock.saw(index.manifest().newest_observed_at);
+    served.and(closed)
+}
+
+/// Opens the index, the users' data and the log of changes. The workers end when the sender of `stopped`
+/// is dropped. Also returns this node's membership in a cluster.
+fn open_all(
+    config: &Config,
+    stopped: &watch::Receiver<()>,
+) -> anyhow::Result<(Work, Option<LocalNode>)> {
+    let Opened { index, fallback } = open_index(config)?;
+    warn_about_sources(config)?;
+    // Computes the day's tables now instead of in the first request.
+    index.prepare(AsOf { today: config.clock.today(), catch_days: config.catch_days });
+    let live = Arc::new(LiveIndex::new(Arc::new(index)));
+    let published = [(); 2].map(|()| Arc::new(Notify::new()));
+    let (store, node) = open_store(config, &live, &published, fallback.is_none())?;
+    // The open journal is locked, so no other server uses the data folder.
+    if let Err(err) = TablesFolder::new(&config.site().data).tidy(&config.tables) {
+        tracing::warn!(error = %err, "cannot remove old tables of suffixes");
+    }
+    let (appender, changes) = open_changes(config)?;
+    let problem = fallback.map(|problem| problem.to_string());
+    let app = build(config, live, store, changes, problem)?;
+    Ok((Work::new(config, app, appender, published, stopped)?, node))
+}
+
+/// Opens the users' data: the journal of a single server, or this node's copy of the cluster's log.
+/// `is_current` is true if `live` is the generation that the index folder names.
+fn open_store(
+    config: &Config,
+    live: &Arc<LiveIndex>,
+    published: &[Arc<Notify>],
+    is_current: bool,
+) -> anyhow::Result<(Store, Option<LocalNode>)> {
+    // The server never opens the corpus, so it checks the data folder here to fail early.
+    check_folder(&config.data)?;
+    // Without a mail server, no address can be verified.
+    let limits = match config.outbound.smtp {
+        Some(_) => config.accounts,
+        None => AccountLimits { unverified_bytes: u64::MAX, ..config.accounts },
+    };
+    let options = StoreOptions {
+        fs: Arc::new(MeteredFs::new(Disk)),
+        limits: Some(limits),
+        ..StoreOptions::new(&config.data, config.plans.clone(), config.clock)
+    };
+    if let Some(cluster) = &config.cluster {
+        let published = published.to_vec();
+        let opened = LocalNode::open(options, config, cluster, live, published, is_current)?;
+        return Ok((opened.0, Some(opened.1)));
+    }
+    let store = Store::open_with(options)?;
+    anyhow::ensure!(
+        !store.is_copy(),
+        "the data folder {} is that of a node of a cluster, and the settings have no [cluster]; \
+         `dropdex cluster leave` makes it that of a single node",
+        config.data.display()
+    );
+    Ok((store, None))
+}
+
+/// Builds the state of requests. `index_problem` is why `live` differs from the generation in `CURRENT`.
+///
+/// # Errors
+/// A setting is invalid.
+pub fn build(
+    config: &Config,
+    live: Arc<LiveIndex>,
+    store: Store,
+    changes: ChangeLog,
+    index_problem: Option<String>,
+) -> anyhow::Result<App> {
+    let outbound = &config.outbound;
+    let bootstrap = Arc::new(LiveBootstrap::new(Bootstrap::compiled()));
+    Registry::open(&config.data, &outbound.rdap, config.clock, Arc::clone(&bootstrap))?;
+    Ok(App::new(AppParts {
+        live,
+        store,
+        changes,
+        clock: config.clock,
+        catch_days: config.catch_days,
+        site: Site {
+            home: outbound.public_url.clone(),
+            cookie: config.web.cookie(outbound.public_url.as_ref()),
+            single_user: config.listen.is_loopback()
+                && outbound.public_url.is_none()
+                && config.server.tls.is_none(),
+            owner_link: Token::generate()
+                .map_err(|err| anyhow!("the system's random source failed: {err}"))?,
+        },
+        reach: Reach {
+            guard: Guard::new(outbound.webhook_rules(), Dns::new(&outbound.dns)?),
+            channels: ConfiguredChannels {
+                email: outbound.smtp.is_some(),
+                webhook: true,
+                telegram: outbound.telegram.is_some(),
+            },
+            bootstrap,
+            checks: outbound.rdap.enabled.then(Arc::default),
+        },
+        limits: ResponseLimits::new(
+            config.server.deadlines.write_stall,
+            config.sources.export_internal,
+        ),
+        status: Status::new(config.node.clone(), index_problem),
+    }))
+}
+
+/// Warns of lists that no source renews, and of sources whose settings are missing.
+fn warn_about_sources(config: &Config) -> anyhow::Result<()> {
     if config.cluster.is_none() && !fetches_lists(config)? && Corpus::has_lists(&config.site().data)
     {
         tracing::warn!(
@@ -127,103 +238,7 @@ pub fn serve(
              sources/"
         );
     }
-    // Computes the day's tables now instead of in the first request.
-    index.prepare(AsOf { today: config.clock.today(), catch_days: config.catch_days });
-    let live = Arc::new(LiveIndex::new(Arc::new(index)));
-    let published = [(); 2].map(|()| Arc::new(Notify::new()));
-    // The server never opens the corpus, so it checks the data folder here to fail early.
-    check_folder(&config.data)?;
-    let disk = Arc::new(MeteredFs::new(Disk));
-    // Without a mail server, no address can be verified.
-    let limits = match config.outbound.smtp {
-        Some(_) => config.accounts,
-        None => AccountLimits { unverified_bytes: u64::MAX, ..config.accounts },
-    };
-    let options = StoreOptions {
-        fs: disk,
-        limits: Some(limits),
-        ..StoreOptions::new(&config.data, config.plans.clone(), config.clock)
-    };
-    let (store, member) = match &config.cluster {
-        None => {
-            let store = Store::open_with(options)?;
-            anyhow::ensure!(
-                !store.is_copy(),
-                "the data folder {} is that of a node of a cluster, and the settings have no [cluster]; \
-                 `dropdex cluster leave` makes it that of a single node",
-                config.data.display()
-            );
-            (store, None)
-        }
-        Some(cluster) => {
-            let (published, is_current) = (published.to_vec(), fallback.is_none());
-            let opened = LocalNode::open(options, config, cluster, &live, published, is_current)?;
-            (opened.0, Some(opened.1))
-        }
-    };
-    // The open journal is locked, so no other server uses the data folder.
-    if let Err(err) = TablesFolder::new(&config.site().data).tidy(&config.tables) {
-        tracing::warn!(error = %err, "cannot remove old tables of suffixes");
-    }
-    let dns = Dns::new(&config.outbound.dns)?;
-    let bootstrap = Arc::new(LiveBootstrap::new(Bootstrap::compiled()));
-    Registry::open(&config.data, &config.outbound.rdap, config.clock, Arc::clone(&bootstrap))?;
-    let guard = Guard::new(config.outbound.webhook_rules(), dns.clone());
-    let (appender, changes) = open_changes(config)?;
-    let switching = Switching { published, member };
-    let deliver = Deliver {
-        store: store.clone(),
-        senders: Senders::new(&config.outbound, guard.clone(), &dns, Arc::clone(&live))?,
-        schedule: Schedule::new(config.outbound.webhooks.retry.clone()),
-        clock: config.clock,
-    };
-    let app = App::new(AppParts {
-        live,
-        store: store.clone(),
-        changes,
-        clock: config.clock,
-        catch_days: config.catch_days,
-        site: Site {
-            home: config.outbound.public_url.clone(),
-            cookie: config.web.cookie(config.outbound.public_url.as_ref()),
-            single_user: config.listen.is_loopback()
-                && config.outbound.public_url.is_none()
-                && config.server.tls.is_none(),
-            owner_link: Token::generate()
-                .map_err(|err| anyhow!("the system's random source failed: {err}"))?,
-        },
-        reach: Reach {
-            guard,
-            channels: ConfiguredChannels {
-                email: config.outbound.smtp.is_some(),
-                webhook: true,
-                telegram: config.outbound.telegram.is_some(),
-            },
-            bootstrap: Arc::clone(&bootstrap),
-            checks: config.outbound.rdap.enabled.then(Arc::default),
-        },
-        limits: ResponseLimits::new(
-            config.server.deadlines.write_stall,
-            config.sources.export_internal,
-        ),
-        status: Status::new(config.node.clone(), fallback.map(|problem| problem.to_string())),
-    });
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    slices::shorten();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .max_blocking_threads(cores * BLOCKING_THREADS_PER_CORE)
-        .build()
-        .context("cannot start the async runtime")?;
-    let parts = (deliver, bootstrap, appender, metrics);
-    let served = runtime.block_on(run(config, app, parts, switching, ready));
-    // Waits for running queries. Connections are closed or past their deadline by now.
-    runtime.shutdown_timeout(Duration::from_secs(1));
-    let closed = store.close().context("closing the journal");
-    if closed.is_ok() {
-        tracing::info!("stopped; the journal is flushed");
-    }
-    served.and(closed)
+    Ok(())
 }
 
 /// Logs that the index was built with tables that differ from this process's. A Public Suffix List from
@@ -245,28 +260,39 @@ fn compare_tables(manifest: &Manifest) {
     }
 }
 
+/// Opens the index and logs what is served.
+fn open_index(config: &Config) -> anyhow::Result<Opened> {
+    let opened = current_index(config)?;
+    let (manifest, contains) = (opened.index.manifest(), opened.index.contains());
+    let generation = manifest.generation;
+    if let Some(problem) = &opened.fallback {
+        tracing::error!(
+            error = %problem,
+            serving = %generation,
+            "the current generation is damaged; serving its predecessor"
+        );
+    }
+    tracing::info!(%generation, names = manifest.names, ?contains, "the index is open");
+    compare_tables(manifest);
+    config.clock.saw(manifest.newest_observed_at);
+    Ok(opened)
+}
+
 /// Opens the current generation. If it is missing or was built from other lists, a new one is built
 /// first. An installation that fetches its lists is served before they arrive.
-fn open_index(config: &Config) -> anyhow::Result<Opened> {
+fn current_index(config: &Config) -> anyhow::Result<Opened> {
     let is_node = config.cluster.is_some();
-    let opened = match open::open_current(&config.index) {
+    match open::open_current(&config.index) {
         // A cluster node gets its lists from the other nodes.
         Err(OpenError::Missing(_))
-            if is_node || Corpus::has_lists(&config.site().data) || fetches_lists(config)? =>
-        {
-            None
-        }
+            if is_node || Corpus::has_lists(&config.site().data) || fetches_lists(config)? => {}
         Ok(_) if !is_node && intake::run::index_state(&config.site()) == IndexState::Foreign => {
             tracing::warn!(
                 index = %config.index.display(),
                 "the index was built from other lists than those of the data folder; rebuilding it before the start"
             );
-            None
         }
-        opened => Some(opened?),
-    };
-    if let Some(opened) = opened {
-        return Ok(opened);
+        opened => return Ok(opened?),
     }
     let task = Task::Rebuild(Rebuild { compact: false, only_if_behind: false });
     let outcome = intake::run::run(&IntakeRequest { site: config.site(), task }, &());
@@ -277,7 +303,10 @@ fn open_index(config: &Config) -> anyhow::Result<Opened> {
 }
 
 /// Opens the log of changes in the data folder.
-fn open_changes(config: &Config) -> anyhow::Result<(Appender, ChangeLog)> {
+///
+/// # Errors
+/// The log is damaged or cannot be read.
+pub fn open_changes(config: &Config) -> anyhow::Result<(Appender, ChangeLog)> {
     let folder = config.data.join("changes");
     Appender::open(&folder, config.clock.now()).context("opening the change log")
 }
@@ -309,23 +338,16 @@ fn remove_leftovers(config: &Config) {
 
 async fn run(
     config: &Config,
-    app: App,
-    (deliver, bootstrap, changes, metrics): (
-        Deliver,
-        Arc<LiveBootstrap>,
-        Appender,
-        Option<PrometheusHandle>,
-    ),
-    switching: Switching,
+    (work, node): (Work, Option<LocalNode>),
+    mut workers: Workers,
+    metrics: Option<PrometheusHandle>,
     ready: impl FnOnce(&str, &Store) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
+    let app = work.app.clone();
     let bound = Bound::bind(config, metrics, &app).await?;
     let mailer = config.outbound.smtp.as_ref().map(Mailer::new).transpose()?;
     let web = Web::with_mailer(app.clone(), config.web.clone(), mailer);
-    let mut workers = Workers::new();
-    let parts = (deliver, bootstrap, changes);
-    let admin = (bound.admin, inviter(&web));
-    workers.spawn_all(config, &app, parts, switching, admin).await?;
+    workers.spawn_all(work, node, bound.admin, inviter(&web)).await?;
     let metrics_at = bound.metrics.as_ref().map(MetricsListener::address).transpose()?;
     if let Some(listener) = bound.metrics {
         workers.tasks.spawn(listener.run(until(workers.stopped.clone())));
@@ -496,39 +518,32 @@ impl Workers {
 
     async fn spawn_all(
         &mut self,
-        config: &Config,
-        app: &App,
-        (deliver, bootstrap, changes): (Deliver, Arc<LiveBootstrap>, Appender),
-        switching: Switching,
-        (admin, inviter): (Option<AdminSocket>, Option<Inviter>),
+        work: Work,
+        node: Option<LocalNode>,
+        admin: Option<AdminSocket>,
+        inviter: Option<Inviter>,
     ) -> anyhow::Result<()> {
         let Workers { tasks, stopped, .. } = self;
         let stop = || until(stopped.clone());
-        let log_json = config.telemetry.logs.json;
-        let queue =
-            Queue::new(config.site(), log_json, Arc::clone(&app.status.jobs), stopped.clone());
-        let backend = Backend { store: app.store.clone(), queue: queue.clone(), inviter };
+        let (config, app) = (work.config.clone(), work.app.clone());
         if let Some(admin) = admin {
-            tasks.spawn(admin.serve(backend, stop()));
+            let (store, queue) = (app.store.clone(), work.queue.clone());
+            tasks.spawn(admin.serve(Backend { store, queue, inviter }, stop()));
         }
-        let Switching { published, member } = switching;
         let reload = Reload {
             index: config.index.clone(),
             live: Arc::clone(&app.live),
-            published: published.clone(),
+            published: work.published.clone(),
             problem: Arc::clone(&app.status.index_problem),
             clock: config.clock,
             catch_days: config.catch_days,
-            follows_current: member.is_none(),
+            follows_current: node.is_none(),
         };
         tasks.spawn(reload.run(stop()));
-        let (config, app, changes) = (config.clone(), app.clone(), Arc::new(changes));
-        let served = (app.store.clone(), Arc::clone(&app.live), Arc::clone(&changes));
-        let work = Work { config, app, queue, deliver, bootstrap, changes, published };
-        match member {
-            Some(member) => {
-                let config = work.config.clone();
-                member.spawn(&config, served, work, tasks, stopped);
+        match node {
+            Some(node) => {
+                let served = (app.store.clone(), Arc::clone(&app.live), Arc::clone(&work.changes));
+                node.spawn(&config, served, work, tasks, stopped);
             }
             None => {
                 // Started before requests are served, so that rules apply to every list from then
@@ -539,14 +554,6 @@ impl Workers {
         }
         Ok(())
     }
-}
-
-/// Connects the reload of new generations with the workers that wait for them.
-struct Switching {
-    /// Notified when a new generation is served: one for matching rules, one for deriving changes.
-    published: [Arc<Notify>; 2],
-    /// This node's membership in a cluster.
-    member: Option<LocalNode>,
 }
 
 /// The HTTP server and its accept loops, which end when `closing` is dropped.

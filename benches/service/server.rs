@@ -5,7 +5,6 @@ use std::future::pending;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context;
 use axum::Router;
@@ -13,28 +12,21 @@ use axum::body::Bytes;
 use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
-use dropdex::accounts::{Store, Token};
-use dropdex::changes::Appender;
+use dropdex::accounts::Store;
+use dropdex::app;
+use dropdex::config::{Config, Given};
 use dropdex::edge::allowance;
 use dropdex::edge::mount::Mount;
 use dropdex::edge::routes::Routes;
 use dropdex::http;
 use dropdex::index::Index;
 use dropdex::index::generation::live::LiveIndex;
-use dropdex::outbound::bootstrap::LiveBootstrap;
-use dropdex::outbound::dns::Dns;
-use dropdex::outbound::guard::Guard;
-use dropdex::outbound::settings;
 use dropdex::server::settings::ServerSettings;
 use dropdex::server::{self, Server};
-use dropdex::service::app::{App, AppParts, ConfiguredChannels, Reach, ResponseLimits, Status};
-use dropdex::service::site::{CookieKind, Site};
+use dropdex::service::app::App;
 use dropdex::telemetry::requests;
 use dropdex::vocab::clock::Clock;
-use dropdex::vocab::limits::CATCH_DAYS_DEFAULT;
-use dropdex::vocab::plan::{Plan, Plans};
-use dropdex::vocab::rdap::Bootstrap;
-use dropdex::vocab::url::HostRules;
+use dropdex::vocab::plan::Plan;
 use dropdex::web::{self, Web, WebSettings};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -59,36 +51,19 @@ impl Service {
     ///
     /// The folder cannot be written, or the runtime does not start.
     pub fn new(index: Arc<Index>, accounts: &Path, clock: Clock) -> anyhow::Result<Service> {
-        let mut plans = Plans::default();
-        plans.limits_mut(Plan::Api).requests_per_day = REQUESTS_PER_DAY;
-        plans.limits_mut(Plan::Api).concurrent_exports = u32::MAX;
-        let store = Store::open(accounts, plans, clock)?;
+        let mut config = Config::load(Given { data: Some(accounts.into()), ..Given::default() })?;
+        config.clock = clock;
+        // Requests come from other users than the owner of the machine.
+        config.listen = "0.0.0.0:0".to_owned().try_into().map_err(anyhow::Error::msg)?;
+        config.outbound.rdap.enabled = false;
+        config.plans.limits_mut(Plan::Api).requests_per_day = REQUESTS_PER_DAY;
+        config.plans.limits_mut(Plan::Api).concurrent_exports = u32::MAX;
+        let store = Store::open(accounts, config.plans.clone(), clock)?;
         let email = EMAIL.parse()?;
         store.add_account(&email, Plan::Api, None)?;
         let key = store.issue_key(&email)?.key.reveal().to_owned();
-        let changes = accounts.join("changes");
-        let (_, changes) = Appender::open(&changes, clock.now())?;
-        let app = App::new(AppParts {
-            live: Arc::new(LiveIndex::new(index)),
-            store,
-            changes,
-            clock,
-            catch_days: CATCH_DAYS_DEFAULT,
-            site: Site {
-                home: None,
-                cookie: CookieKind::Secure,
-                single_user: false,
-                owner_link: Token::generate().expect("random"),
-            },
-            reach: Reach {
-                guard: Guard::new(HostRules::default(), Dns::new(&settings::Dns::default())?),
-                channels: ConfiguredChannels { email: true, webhook: true, telegram: true },
-                bootstrap: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
-                checks: None,
-            },
-            limits: ResponseLimits::new(Duration::from_secs(30), false),
-            status: Status::new("bench".to_owned(), None),
-        });
+        let (_, changes) = app::open_changes(&config)?;
+        let app = app::build(&config, Arc::new(LiveIndex::new(index)), store, changes, None)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()

@@ -11,7 +11,6 @@ use crate::config::Config;
 use crate::intake::inbox::Inbox;
 use crate::intake::queue::Queue;
 use crate::intake::tables::TablesFolder;
-use crate::outbound::bootstrap::LiveBootstrap;
 use crate::outbound::dns::Dns;
 use crate::outbound::guard::Guard;
 use crate::outbound::http::Client;
@@ -22,6 +21,8 @@ use crate::sources::worker::Worker;
 use crate::workers::bootstrap::Registry;
 use crate::workers::changes::Deriving;
 use crate::workers::deliver::Deliver;
+use crate::workers::deliver::schedule::Schedule;
+use crate::workers::deliver::send::Senders;
 use crate::workers::notify::matching::Matching;
 use crate::workers::notify::watching::Watching;
 use crate::workers::verify::Verify;
@@ -34,7 +35,6 @@ pub(super) struct Work {
     pub app: App,
     pub queue: Queue,
     pub deliver: Deliver,
-    pub bootstrap: Arc<LiveBootstrap>,
     pub changes: Arc<Appender>,
     /// Notified when a new generation is served: one for matching rules, one for deriving changes.
     pub published: [Arc<Notify>; 2],
@@ -71,6 +71,30 @@ impl workers::Work for Work {
 }
 
 impl Work {
+    /// Creates the workers' dependencies. Jobs on lists end when the sender of `stopped` is dropped.
+    ///
+    /// # Errors
+    /// A setting is invalid.
+    pub fn new(
+        config: &Config,
+        app: App,
+        changes: Appender,
+        published: [Arc<Notify>; 2],
+        stopped: &watch::Receiver<()>,
+    ) -> anyhow::Result<Work> {
+        let (guard, dns) = (app.reach.guard.clone(), Dns::new(&config.outbound.dns)?);
+        let deliver = Deliver {
+            store: app.store.clone(),
+            senders: Senders::new(&config.outbound, guard, &dns, Arc::clone(&app.live))?,
+            schedule: Schedule::new(config.outbound.webhooks.retry.clone()),
+            clock: config.clock,
+        };
+        let (log_json, jobs) = (config.telemetry.logs.json, Arc::clone(&app.status.jobs));
+        let queue = Queue::new(config.site(), log_json, jobs, stopped.clone());
+        let (config, changes) = (config.clone(), Arc::new(changes));
+        Ok(Work { config, app, queue, deliver, changes, published })
+    }
+
     fn inbox(&self) -> Inbox {
         Inbox {
             queue: self.queue.clone(),
@@ -129,7 +153,7 @@ impl Work {
         let settings = &config.outbound.rdap;
         let dns = Dns::new(&config.outbound.dns)?;
         let guard = Guard::new(config.outbound.rules(&settings.allow), dns.clone());
-        let live = Arc::clone(&self.bootstrap);
+        let live = Arc::clone(&app.reach.bootstrap);
         let registry = Registry::open(&config.data, settings, config.clock, live)?;
         Ok(Some(Verify {
             store: app.store.clone(),

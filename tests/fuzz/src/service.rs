@@ -3,17 +3,18 @@
 
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
+use std::path::Path;
 use std::rc::Rc;
 use std::str::FromStr;
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE};
 use axum::http::{HeaderName, HeaderValue, Request, Uri};
-use dropdex::accounts::{Attempt, Email, Password, SessionLife, Store, Token};
-use dropdex::changes::Appender;
+use dropdex::accounts::{Attempt, Email, Password, SessionLife, Store};
+use dropdex::app;
+use dropdex::config::{Config, Given};
 use dropdex::corpus::Corpus;
 use dropdex::corpus::ingest::Source;
 use dropdex::edge::home::Origin;
@@ -24,19 +25,12 @@ use dropdex::http::{self, cursor};
 use dropdex::index::filter::{RowPosition, SortKey};
 use dropdex::index::generation::live::LiveIndex;
 use dropdex::index::generation::{build, open};
-use dropdex::outbound::bootstrap::LiveBootstrap;
-use dropdex::outbound::dns::Dns;
-use dropdex::outbound::guard::Guard;
-use dropdex::outbound::settings;
 use dropdex::query::params::{Limits, Params};
-use dropdex::service::app::{App, AppParts, ConfiguredChannels, Reach, ResponseLimits, Status};
-use dropdex::service::site::{CookieKind, Site};
+use dropdex::service::site::CookieKind;
 use dropdex::vocab::clock::Clock;
 use dropdex::vocab::day::Day;
-use dropdex::vocab::plan::{Plan, Plans};
-use dropdex::vocab::rdap::Bootstrap;
+use dropdex::vocab::plan::Plan;
 use dropdex::vocab::secret::Secret;
-use dropdex::vocab::url::HostRules;
 use dropdex::web::{self, Web, WebSettings};
 use http_body_util::BodyExt as _;
 use tempfile::TempDir;
@@ -92,13 +86,13 @@ fn service() -> Rc<Service> {
 
 fn start() -> Service {
     let folder = scratch_folder();
-    let clock = Clock::pinned_to(TODAY.parse().expect("a day"));
+    let mut config = config(folder.path());
+    let clock = config.clock;
     let index = index(folder.path(), clock);
-    let mut plans = Plans::default();
-    plans.limits_mut(Plan::Api).requests_per_day = u32::MAX / 2;
-    plans.limits_mut(Plan::Api).exports_per_day = u32::MAX / 2;
-    plans.limits_mut(Plan::Api).concurrent_exports = u32::MAX;
-    let store = Store::open(&folder.path().join("accounts"), plans, clock).expect("a store opens");
+    config.plans.limits_mut(Plan::Api).requests_per_day = u32::MAX / 2;
+    config.plans.limits_mut(Plan::Api).exports_per_day = u32::MAX / 2;
+    config.plans.limits_mut(Plan::Api).concurrent_exports = u32::MAX;
+    let store = Store::open(&config.data, config.plans.clone(), clock).expect("a store opens");
     let email: Email = EMAIL.parse().expect("an address");
     let secret = || Secret::new(PASSWORD.to_owned());
     let password = Password::new(secret()).and_then(|it| it.hash()).expect("a good password");
@@ -112,30 +106,9 @@ fn start() -> Service {
         clock.now(),
     ));
     let token = token.expect("a log-in is attempted").expect("the password is right");
-    let dns = Dns::new(&settings::Dns { servers: vec![nameless::address()] });
-    let changes = Appender::open(&folder.path().join("changes"), clock.now());
-    let (_, changes) = changes.expect("a log opens");
-    let app = App::new(AppParts {
-        live: Arc::new(LiveIndex::new(Arc::new(index))),
-        store,
-        changes,
-        clock,
-        catch_days: 5,
-        site: Site {
-            home: None,
-            cookie: CookieKind::Secure,
-            single_user: false,
-            owner_link: Token::generate().expect("random"),
-        },
-        reach: Reach {
-            guard: Guard::new(HostRules::default(), dns.expect("a resolver")),
-            channels: ConfiguredChannels { email: true, webhook: true, telegram: true },
-            bootstrap: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
-            checks: None,
-        },
-        limits: ResponseLimits::new(Duration::from_secs(30), false),
-        status: Status::new("fuzz".to_owned(), None),
-    });
+    let (_, changes) = app::open_changes(&config).expect("a log opens");
+    let live = Arc::new(LiveIndex::new(Arc::new(index)));
+    let app = app::build(&config, live, store, changes, None).expect("the settings are valid");
     let header = |text: String| HeaderValue::from_str(&text).expect("plain text");
     Service {
         router: web::router(
@@ -150,7 +123,20 @@ fn start() -> Service {
     }
 }
 
-fn index(folder: &std::path::Path, clock: Clock) -> dropdex::index::Index {
+/// The settings of a server that many use, with all channels.
+fn config(folder: &Path) -> Config {
+    let path = folder.join("dropdex.toml");
+    let text = format!(
+        "listen = \"0.0.0.0:80\"\ntoday = \"{TODAY}\"\n[smtp]\nhost = \"localhost\"\nfrom = \"{EMAIL}\"\n\
+         [telegram]\ntoken = \"1:a\"\n[rdap]\nenabled = false\n[dns]\nservers = [\"{}\"]\n",
+        nameless::address()
+    );
+    std::fs::write(&path, text).expect("the scratch folder is writable");
+    let data = Some(folder.join("accounts"));
+    Config::load(Given { config: Some(path), data, ..Given::default() }).expect("valid settings")
+}
+
+fn index(folder: &Path, clock: Clock) -> dropdex::index::Index {
     let list = folder.join("list.csv");
     std::fs::write(&list, LIST).expect("the scratch folder is writable");
     let now = clock.now();
