@@ -221,8 +221,9 @@ pub fn build(
 
 /// Warns of lists that no source renews, and of sources whose settings are missing.
 fn warn_about_sources(config: &Config) -> anyhow::Result<()> {
-    if config.cluster.is_none() && !fetches_lists(config)? && Corpus::has_lists(&config.site().data)
-    {
+    // The demo serves only the sample.
+    let is_alone = config.cluster.is_none() && !config.web.demo;
+    if is_alone && !fetches_lists(config)? && Corpus::has_lists(&config.site().data) {
         tracing::warn!(
             "there are lists, but no source is enabled: new ones come from the inbox and from `dropdex \
              ingest` alone; `dropdex sources enable` fetches public ones, also after a backup without \

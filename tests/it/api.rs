@@ -840,6 +840,8 @@ fn the_demo_serves_the_sample_with_the_printed_key() {
     let sent = client.get(&format!("/api/v1/alerts/{}/deliveries", rule["id"])).json();
     let sent = &sent["deliveries"][0];
     assert_eq!((&sent["status"], &sent["names"]), (&json!("delivered"), &search["newSinceSeen"]));
+    let log = server.log();
+    assert!(!log.contains("no source is enabled"), "{log}");
     server.stop();
 }
 
