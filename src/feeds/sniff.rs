@@ -8,11 +8,20 @@ use super::head::{Head, Sample};
 use super::stamped::Stamped;
 use super::{history, json, names, native, pairs, ranked, zone};
 
+/// The rows of a list of bare names, for messages.
+const ONE_NAME: &str = "one name per line";
+
 /// The recognised shape of a list, and the reason for it.
 #[derive(Debug)]
 pub(super) struct Sniffed {
     pub(super) shape: ListShape,
     pub(super) reason: String,
+}
+
+impl Sniffed {
+    fn new(shape: ListShape, reason: impl Into<String>) -> Sniffed {
+        Sniffed { shape, reason: reason.into() }
+    }
 }
 
 /// A format, with the columns or time stamp found in the head.
@@ -38,12 +47,8 @@ impl ListShape {
     pub(super) fn dates_follow_observation(&self) -> bool {
         match self {
             ListShape::Delimited(_, columns) => columns.drop.is_none() && columns.release.is_some(),
-            ListShape::Json
-            | ListShape::JsonLines
-            | ListShape::Pool
-            | ListShape::Bardate
-            | ListShape::Dynadot => true,
-            ListShape::Ranked(_) => true,
+            ListShape::Json | ListShape::JsonLines | ListShape::Ranked(_) => true,
+            ListShape::Pool | ListShape::Bardate | ListShape::Dynadot => true,
             ListShape::Native(_) | ListShape::History(_) | ListShape::Stamped(_) => false,
             ListShape::Names | ListShape::Registered | ListShape::Released => false,
         }
@@ -76,9 +81,8 @@ pub(super) fn requested(
     format: Format,
     day_is_given: bool,
 ) -> Result<Sniffed, FeedProblem> {
-    let reason = "requested with --format".to_owned();
     let shape = shape(head, format, Demand::Any, day_is_given)?.shape;
-    Ok(Sniffed { shape, reason })
+    Ok(Sniffed::new(shape, "requested with --format"))
 }
 
 /// Recognises the format of a list. With `day_is_given`, a table needs no date column.
@@ -126,8 +130,8 @@ fn of_registrations(taken: Sniffed, names: &FileNames) -> Result<Sniffed, FeedPr
     let Some(word) = names.says_registered() else { return Ok(taken) };
     match taken.shape {
         ListShape::Names => {
-            let reason = format!("one name per line, and `{word}` in the file name");
-            Ok(Sniffed { shape: ListShape::Registered, reason })
+            let reason = format!("{ONE_NAME}, and `{word}` in the file name");
+            Ok(Sniffed::new(ListShape::Registered, reason))
         }
         shape if shape.dates_follow_observation() => {
             let format = shape.format();
@@ -146,66 +150,41 @@ enum Demand {
     Most,
 }
 
+impl Demand {
+    /// Checks that enough rows of the sample fit.
+    ///
+    /// # Errors
+    /// How many fit.
+    fn check(self, head: &Head, fits: fn(&str) -> bool, what: &str) -> Result<(), String> {
+        let Sample { fit, rows } = head.fitting(fits);
+        let enough = match self {
+            Demand::Any => fit > 0 || rows == 0,
+            Demand::Most => fit > 0 && fit * 2 >= rows,
+        };
+        let start = head.start();
+        let why =
+            || format!("{fit} of its first {rows} rows fit `{what}`; it starts with `{start}`");
+        enough.then_some(()).ok_or_else(why)
+    }
+}
+
 fn shape(
     head: &Head,
     format: Format,
     demand: Demand,
     day_is_given: bool,
 ) -> Result<Sniffed, FeedProblem> {
-    let taken = |shape, reason: String| Ok(Sniffed { shape, reason });
+    let misfit = |why| FeedProblem::NotFormat { format, why };
+    let header = || Header::find(head).ok_or_else(|| Header::absent(format));
     let rows = |shape, fits: fn(&str) -> bool, what: &str| {
-        let Sample { fit, rows } = head.fitting(fits);
-        let enough = match demand {
-            Demand::Any => fit > 0 || rows == 0,
-            Demand::Most => fit > 0 && fit * 2 >= rows,
-        };
-        if enough {
-            return Ok(Sniffed { shape, reason: what.to_owned() });
-        }
-        let why = format!(
-            "{fit} of its first {rows} rows fit `{what}`; it starts with `{}`",
-            head.start()
-        );
-        Err(FeedProblem::NotFormat { format, why })
+        demand.check(head, fits, what).map(|()| Sniffed::new(shape, what)).map_err(misfit)
     };
     match format {
-        Format::Json => match head.first().chars().next() {
-            Some('{') if json::is_line(head.first()) => {
-                taken(ListShape::JsonLines, "each line is a JSON object with a name".into())
-            }
-            Some(first @ ('{' | '[')) => taken(ListShape::Json, format!("starts with `{first}`")),
-            _ => {
-                let why = format!("it starts with `{}`, neither `{{` nor `[`", head.start());
-                Err(FeedProblem::NotFormat { format, why })
-            }
-        },
-        Format::Stamped => match Stamped::parse(head) {
-            Some(stamped) => taken(
-                ListShape::Stamped(stamped),
-                format!("starts with the time stamp `{}`", head.first()),
-            ),
-            None => {
-                let why =
-                    format!("its first line `{}` is not a time stamp with a zone", head.start());
-                Err(FeedProblem::NotFormat { format, why })
-            }
-        },
-        Format::Native => {
-            let header = Header::find(head).ok_or_else(|| Header::absent(format))?;
-            let columns = native::NativeColumns::from_header(&header)?;
-            if demand == Demand::Most && columns.loses_a_release(&header) {
-                let why = "it has a release date under another name than `release_date`".to_owned();
-                return Err(FeedProblem::NotFormat { format, why });
-            }
-            taken(ListShape::Native(columns), "header has `domain` and `drop_date`".into())
-        }
-        Format::Delimited => {
-            let header = Header::find(head).ok_or_else(|| Header::absent(format))?;
-            let needs_no_day = day_is_given && !header.starts_with_ranks();
-            let columns = ListColumns::from_header(&header, needs_no_day)?;
-            let reason = columns.reason(&header);
-            taken(ListShape::Delimited(header, columns), reason)
-        }
+        Format::Json => json(head).map_err(misfit),
+        Format::Stamped => stamped(head).map_err(misfit),
+        Format::History => history(head).map_err(misfit),
+        Format::Native => native(&header()?, demand),
+        Format::Delimited => delimited(header()?, day_is_given),
         Format::Pool => rows(
             ListShape::Pool,
             |row| pairs::pool(row).is_ok(),
@@ -216,38 +195,28 @@ fn shape(
             |row| pairs::bardate(row).is_ok(),
             "a name and a date separated by a tab",
         ),
-        Format::Names => {
-            // After a header with several columns, rows with empty columns do not make a plain
-            // list.
-            let is_table = Header::find(head).is_some_and(|header| header.names_several());
-            let is_strict = demand == Demand::Most && is_table;
-            let fits: fn(&str) -> bool = if is_strict { names::is_bare } else { names::fits };
-            rows(ListShape::Names, fits, "one name per line")
-        }
-        Format::Registered => rows(ListShape::Registered, names::fits, "one name per line"),
-        Format::Released => rows(ListShape::Released, names::fits, "one name per line"),
         Format::Dynadot => rows(
             ListShape::Dynadot,
             |row| pairs::dynadot(row).is_ok(),
             "a name, a comma and a time",
         ),
-        Format::History => {
-            let columns = history::HistoryColumns::find(head).ok_or_else(|| {
-                let why = format!("no header with {}", history::HEADER_WORDS);
-                FeedProblem::NotFormat { format, why }
-            })?;
-            taken(ListShape::History(columns), format!("header has {}", history::HEADER_WORDS))
+        Format::Names => {
+            // After a header with several columns, rows with empty columns do not make a plain
+            // list.
+            let is_table = Header::find(head).is_some_and(|header| header.names_several());
+            let is_strict = demand == Demand::Most && is_table;
+            rows(ListShape::Names, if is_strict { names::is_bare } else { names::fits }, ONE_NAME)
         }
+        Format::Registered => rows(ListShape::Registered, names::fits, ONE_NAME),
+        Format::Released => rows(ListShape::Released, names::fits, ONE_NAME),
         Format::Ranked => match ranked::RankedColumns::find(head) {
             Some(columns) => {
-                taken(ListShape::Ranked(columns), "header has `GlobalRank` and `Domain`".into())
+                let what = "header has `GlobalRank` and `Domain`";
+                Ok(Sniffed::new(ListShape::Ranked(columns), what))
             }
             // A number before each name is a rank, unless a header gives it another name.
-            None if demand == Demand::Most
-                && Header::find(head).is_some_and(|header| !header.starts_with_ranks()) =>
-            {
-                let why = "its header has no column of ranks".to_owned();
-                Err(FeedProblem::NotFormat { format, why })
+            None if demand == Demand::Most && header().is_ok_and(|it| !it.starts_with_ranks()) => {
+                Err(misfit("its header has no column of ranks".to_owned()))
             }
             None => rows(
                 ListShape::Ranked(ranked::RankedColumns::PLAIN),
@@ -257,4 +226,47 @@ fn shape(
         },
         Format::Registry | Format::ZonePair | Format::Zone => Err(FeedProblem::ZoneFile),
     }
+}
+
+fn json(head: &Head) -> Result<Sniffed, String> {
+    match head.first().chars().next() {
+        Some('{') if json::is_line(head.first()) => {
+            Ok(Sniffed::new(ListShape::JsonLines, "each line is a JSON object with a name"))
+        }
+        Some(first @ ('{' | '[')) => {
+            Ok(Sniffed::new(ListShape::Json, format!("starts with `{first}`")))
+        }
+        _ => Err(format!("it starts with `{}`, neither `{{` nor `[`", head.start())),
+    }
+}
+
+fn stamped(head: &Head) -> Result<Sniffed, String> {
+    let stamped = Stamped::parse(head).ok_or_else(|| {
+        format!("its first line `{}` is not a time stamp with a zone", head.start())
+    })?;
+    let reason = format!("starts with the time stamp `{}`", head.first());
+    Ok(Sniffed::new(ListShape::Stamped(stamped), reason))
+}
+
+fn history(head: &Head) -> Result<Sniffed, String> {
+    let words = history::HEADER_WORDS;
+    let columns = history::HistoryColumns::find(head);
+    let columns = columns.ok_or_else(|| format!("no header with {words}"))?;
+    Ok(Sniffed::new(ListShape::History(columns), format!("header has {words}")))
+}
+
+fn native(header: &Header, demand: Demand) -> Result<Sniffed, FeedProblem> {
+    let columns = native::NativeColumns::from_header(header)?;
+    if demand == Demand::Most && columns.loses_a_release(header) {
+        let why = "it has a release date under another name than `release_date`".to_owned();
+        return Err(FeedProblem::NotFormat { format: Format::Native, why });
+    }
+    Ok(Sniffed::new(ListShape::Native(columns), "header has `domain` and `drop_date`"))
+}
+
+fn delimited(header: Header, day_is_given: bool) -> Result<Sniffed, FeedProblem> {
+    let needs_no_day = day_is_given && !header.starts_with_ranks();
+    let columns = ListColumns::from_header(&header, needs_no_day)?;
+    let reason = columns.reason(&header);
+    Ok(Sniffed::new(ListShape::Delimited(header, columns), reason))
 }
