@@ -1,6 +1,8 @@
 //! The rows of the former layout, whose fields were stored by position, and their conversion to
 //! present ones.
 
+use std::sync::Arc;
+
 use bincode::Options;
 use compact_str::CompactString;
 use serde::Deserialize;
@@ -10,7 +12,8 @@ use crate::data::feeds::FeedOf;
 use crate::data::rules::Channel;
 use crate::data::watch_alerts::Quiet;
 use crate::data::{
-    claims, deliveries, feeds, keys, nodes, responses, rules, searches, watch_alerts, watches,
+    account, claims, deliveries, feeds, keys, nodes, responses, rules, searches, watch_alerts,
+    watches,
 };
 use crate::email::Email;
 use crate::event;
@@ -270,15 +273,27 @@ impl From<Nodes> for nodes::Nodes {
 
 #[derive(Deserialize)]
 pub struct Account {
-    pub id: AccountId,
-    pub email: Email,
-    pub plan: Plan,
-    pub password: Option<PasswordHash>,
-    pub disabled: bool,
-    pub created: Day,
-    /// Returns the only key of an account of the oldest layout.
-    pub key: Option<StoredKey>,
-    pub noted: DayUsage,
+    id: AccountId,
+    email: Email,
+    plan: Plan,
+    password: Option<PasswordHash>,
+    disabled: bool,
+    created: Day,
+    /// The only key of an account of the oldest layout.
+    key: Option<StoredKey>,
+    noted: DayUsage,
+}
+
+impl From<Account> for account::Account {
+    fn from(row: Account) -> account::Account {
+        let Account { id, email, plan, password, disabled, created, key, noted } = row;
+        let mut account = account::Account::new(id, email, plan, password, created);
+        (account.disabled, account.noted) = (disabled, noted);
+        if let Some(key) = key {
+            Arc::make_mut(&mut account.access).keys.put(keys::Key::first(key, None));
+        }
+        account
+    }
 }
 
 /// A delivery whose names are positions in the snapshot's table.

@@ -12,8 +12,7 @@ use super::rows::{all, codec, detailed};
 use crate::cluster::record::{Chain, SharedPosition};
 use crate::data::access::{Address, Links, Session, SessionLife};
 use crate::data::account::Account;
-use crate::data::deliveries::{Delivery, MatchedName, Message, MessageRows, SwitchedOff};
-use crate::data::keys::Key;
+use crate::data::deliveries::{Delivery, MatchedName, Message, MessageRows, Outbox, SwitchedOff};
 use crate::data::rules::Channel;
 use crate::data::watch_alerts::{WatchSender, WatchSettings};
 use crate::data::watches::{WatchDetails, WatchRow};
@@ -32,7 +31,7 @@ use crate::vocab::watched_change::WatchedChange;
 use crate::vocab::watermark::Watermark;
 
 /// A rule, the token in its unsubscribe links, and its channels that are off.
-type Outbox = (RuleId, Option<UnsubscribeToken>, Vec<(Channel, SwitchedOff)>);
+type OutboxRow = (RuleId, Option<UnsubscribeToken>, Vec<(Channel, SwitchedOff)>);
 
 /// A part of a snapshot. Stored by position in the list.
 #[derive(Deserialize)]
@@ -49,7 +48,7 @@ enum Item {
     Observed(Vec<(DomainName, Observation)>),
     Names(Vec<rows::DroppedName>),
     Tests(Day, u32),
-    Outboxes(Vec<Outbox>),
+    Outboxes(Vec<OutboxRow>),
     Deliveries(Vec<(RuleId, rows::Delivery)>),
     Sessions(Vec<(TokenDigest, UnixMs, UnixMs)>),
     Unverified(Option<(TokenDigest, UnixMs)>, Option<(Day, u32)>),
@@ -144,27 +143,17 @@ impl Pending {
                 }
             }
             Item::FormerStates(rows) => {
-                for (name, former) in rows {
-                    self.observed.entry(name).and_modify(|row| row.former = former);
-                }
+                amend(&mut self.observed, rows, |row, former| row.former = former);
             }
             Item::LastChanges(rows) => {
-                for (name, change) in rows {
-                    self.observed.entry(name).and_modify(|row| row.change = change);
-                }
+                amend(&mut self.observed, rows, |row, change| row.change = change);
             }
             Item::Names(rows) => {
                 self.names.extend(rows.into_iter().map(|name| Arc::new(name.into())));
             }
             Item::Account(row) => {
                 self.finish(state);
-                let rows::Account { id, email, plan, password, created, .. } = row;
-                let mut account = Account::new(id, email, plan, password, created);
-                (account.disabled, account.noted) = (row.disabled, row.noted);
-                if let Some(key) = row.key {
-                    Arc::make_mut(&mut account.access).keys.put(Key::first(key, None));
-                }
-                self.account = Some(account);
+                self.account = Some(row.into());
             }
             Item::Watches(rows) => {
                 for row in rows {
@@ -174,14 +163,10 @@ impl Pending {
                 }
             }
             Item::WatchDetails(rows) => {
-                for (name, details) in rows {
-                    self.watches.entry(name).and_modify(|row| row.details = details.into());
-                }
+                amend(&mut self.watches, rows, |row, details| row.details = details.into());
             }
             Item::EntryAlerts(rows) => {
-                for (name, alerts) in rows {
-                    self.watches.entry(name).and_modify(|row| row.alerts = Some(alerts.into()));
-                }
+                amend(&mut self.watches, rows, |row, alerts| row.alerts = Some(alerts.into()));
             }
             item => {
                 let account = self.account.as_mut();
@@ -190,6 +175,13 @@ impl Pending {
             }
         }
         Ok(())
+    }
+}
+
+/// Changes the rows with these keys.
+fn amend<K: Ord, R, V>(into: &mut BTreeMap<K, R>, values: Vec<(K, V)>, set: fn(&mut R, V)) {
+    for (key, value) in values {
+        into.entry(key).and_modify(|row| set(row, value));
     }
 }
 
@@ -241,44 +233,55 @@ fn add(account: &mut Account, item: Item, names: &[Arc<MatchedName>]) -> Result<
             let settings = WatchSettings { alerts, channels, secrets, at };
             data.watch_sender = Some(WatchSender::new(settings));
         }
+        item => add_message(&mut data.outbox, item, names)?,
+    }
+    Ok(())
+}
+
+/// Adds an item to the outbox of its account.
+fn add_message(
+    outbox: &mut Outbox,
+    item: Item,
+    names: &[Arc<MatchedName>],
+) -> Result<(), &'static str> {
+    match item {
         Item::Outboxes(rows) => {
             for (rule, token, off) in rows {
-                let off = off.into_iter().map(|(channel, off)| (Arc::new(channel), off));
-                data.outbox.change(rule, |outbox| {
-                    (outbox.unsubscribe, outbox.off) = (token, off.collect());
-                });
+                outbox.change(rule, |of| (of.unsubscribe, of.off) = (token, by_channel(off)));
             }
         }
         Item::Failing(rows) => {
             for (rule, failing) in rows {
-                let failing = failing.into_iter().map(|(channel, at)| (Arc::new(channel), at));
-                data.outbox.change(rule, |outbox| outbox.failing = failing.collect());
+                outbox.change(rule, |of| of.failing = by_channel(failing));
             }
         }
         Item::Deliveries(rows) => {
-            let name = |at: &u32| names.get(*at as usize).map(Arc::clone);
             for (rule, row) in rows {
-                let named = row.names.as_ref().map(|all| all.iter().map(name).collect());
-                let named: Option<Option<Arc<[_]>>> = named;
-                let content = match named {
-                    Some(None) => return Err("a delivery refers to an unknown name"),
-                    Some(Some(names)) => Some(MessageRows::Names(names)),
-                    None => None,
-                };
-                data.outbox.change(rule, |outbox| outbox.put(delivery(row, content)));
+                let named = row.names.as_deref().map(|at| named(names, at)).transpose()?;
+                outbox.change(rule, |of| of.put(delivery(row, named)));
             }
         }
         Item::WatchDeliveries(rows) => {
             for (row, changes) in rows {
                 let changes = changes.map(|rows| rows.into_iter().map(Arc::new).collect());
                 let delivery = delivery(row, changes.map(MessageRows::Changes));
-                data.outbox.change(RuleId::WATCHLIST, |outbox| outbox.put(delivery));
+                outbox.change(RuleId::WATCHLIST, |of| of.put(delivery));
             }
         }
-        // `Pending::item` reads these.
+        // `Pending::item` and `add` read these.
         _ => {}
     }
     Ok(())
+}
+
+/// Returns the names at these positions.
+fn named(names: &[Arc<MatchedName>], at: &[u32]) -> Result<MessageRows, &'static str> {
+    let named: Option<_> = at.iter().map(|at| names.get(*at as usize).map(Arc::clone)).collect();
+    named.map(MessageRows::Names).ok_or("a delivery refers to an unknown name")
+}
+
+fn by_channel<T>(rows: Vec<(Channel, T)>) -> Vec<(Arc<Channel>, T)> {
+    rows.into_iter().map(|(channel, of)| (Arc::new(channel), of)).collect()
 }
 
 fn delivery(row: rows::Delivery, content: Option<MessageRows>) -> Delivery {
