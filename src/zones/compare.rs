@@ -53,6 +53,14 @@ impl Missing {
         [low, high, self.files, self.with_many.into(), self.is_listed.into(), 0]
     }
 
+    /// Returns the state after one more file without the name.
+    fn once_more(known: Option<Missing>, on: &OnDay<'_>) -> Missing {
+        match known {
+            Some(known) => Missing { files: known.files.saturating_add(1), ..known },
+            None => Missing { since: on.day, files: 1, with_many: on.is_mass, is_listed: false },
+        }
+    }
+
     fn has_dropped(&self, day: Day, kind: ZoneSource) -> bool {
         match kind {
             _ if self.with_many => day.days_since(self.since) >= ABSENT_DAYS_MASS,
@@ -161,6 +169,42 @@ pub fn changes(before: &Path, now: &Path) -> Result<Changes, ZoneError> {
     }
 }
 
+/// The files of a comparison, read together.
+struct Merged {
+    before: NamesReader<0>,
+    now: NamesReader<0>,
+    missing: NamesReader<MISSING_BYTES>,
+}
+
+/// The files that have a name.
+struct Presence {
+    /// Whether the zone had the name before.
+    was: bool,
+    /// Whether the zone has it now.
+    is: bool,
+    /// Its state, if it was missing.
+    known: Option<Missing>,
+}
+
+impl Merged {
+    /// Reads the next name into `owner`; `None` after the last one.
+    fn next(&mut self, owner: &mut Vec<u8>) -> Result<Option<Presence>, ZoneError> {
+        let (was, is) = (self.before.name(), self.now.name());
+        let names = [was.map(|it| it.0), is.map(|it| it.0), self.missing.name().map(|it| it.0)];
+        let Some(least) = names.into_iter().flatten().min() else { return Ok(None) };
+        owner.clear();
+        owner.extend_from_slice(least);
+        let was = self.before.next_if(owner)?.is_some();
+        let is = self.now.next_if(owner)?.is_some();
+        let missing = self.missing.next_if(owner)?;
+        let known = missing.and_then(Missing::from_bytes);
+        if missing.is_some() && known.is_none() {
+            return Err(self.missing.damaged("a day"));
+        }
+        Ok(Some(Presence { was, is, known }))
+    }
+}
+
 /// Writes the currently missing names, and adds dropped and returned names to `list`.
 ///
 /// # Errors
@@ -170,28 +214,17 @@ pub fn apply(
     on: &OnDay<'_>,
     list: &mut DropList,
 ) -> Result<ComparisonCounts, ZoneError> {
-    let mut before = NamesReader::<0>::open(paths.before)?;
-    let mut now = NamesReader::<0>::open(paths.now)?;
-    let mut missing = NamesReader::<MISSING_BYTES>::open(paths.missing_before)?;
+    let mut names = Merged {
+        before: NamesReader::open(paths.before)?,
+        now: NamesReader::open(paths.now)?,
+        missing: NamesReader::open(paths.missing_before)?,
+    };
     let mut still_missing = NamesWriter::create(paths.missing_now)?;
     let (mut found, mut owner) = (ComparisonCounts::default(), Vec::new());
     let periods = Periods::for_tld(on.apex);
-    loop {
-        let (was, is) = (before.name().map(|it| it.0), now.name().map(|it| it.0));
-        let gone = missing.name().map(|it| it.0);
-        let Some(least) = [was, is, gone].into_iter().flatten().min() else { break };
-        owner.clear();
-        owner.extend_from_slice(least);
-        let (was, is) = (was == Some(&owner), is == Some(&owner));
-        let is_missing = gone == Some(&owner);
-        let known = match missing.name() {
-            Some((_, bytes)) if is_missing => {
-                let path = paths.missing_before.to_owned();
-                let damaged = ZoneError::Damaged { path, what: "a day" };
-                Some(Missing::from_bytes(bytes).ok_or(damaged)?)
-            }
-            _ => None,
-        };
+    while let Some(Presence { was, is, known }) = names.next(&mut owner)? {
+        found.changes.left += u64::from(was && !is);
+        found.changes.came += u64::from(is && !was);
         let is_news = if on.lists_all {
             known.is_none_or(|it| !it.is_listed)
         } else {
@@ -200,50 +233,24 @@ pub fn apply(
         if is && is_news && on.keep == Keep::All {
             list.exists(&owner)?;
         }
-        match (is, known) {
-            (true, Some(known)) => {
-                found.changes.came += u64::from(!was);
-                if known.is_listed {
-                    list.came_back(&owner, known.since)?;
-                    if on.day < on.kind.free_on(known.since, &periods) {
-                        found.restored += 1;
-                    } else {
-                        found.registered_again += 1;
-                    }
-                }
+        if !is {
+            let mut missing = Missing::once_more(known, on);
+            if !missing.is_listed && missing.has_dropped(on.day, on.kind) {
+                list.dropped(&owner, missing.since)?;
+                found.dropped += 1;
+                missing.is_listed = true;
             }
-            (true, None) if !was => {
-                found.changes.came += 1;
+            found.waiting += u64::from(!missing.is_listed);
+            if !missing.is_listed || on.day.days_since(missing.since) < REMEMBERED_DAYS {
+                still_missing.push(&owner, missing.bytes())?;
             }
-            (true, None) => {}
-            (false, known) => {
-                found.changes.left += u64::from(was);
-                let mut known = match known {
-                    Some(known) => Missing { files: known.files.saturating_add(1), ..known },
-                    None => {
-                        let with_many = on.is_mass;
-                        Missing { since: on.day, files: 1, with_many, is_listed: false }
-                    }
-                };
-                if !known.is_listed && known.has_dropped(on.day, on.kind) {
-                    list.dropped(&owner, known.since)?;
-                    found.dropped += 1;
-                    known.is_listed = true;
-                }
-                found.waiting += u64::from(!known.is_listed);
-                if !known.is_listed || on.day.days_since(known.since) < REMEMBERED_DAYS {
-                    still_missing.push(&owner, known.bytes())?;
-                }
+        } else if let Some(dropped) = known.filter(|it| it.is_listed) {
+            list.came_back(&owner, dropped.since)?;
+            if on.day < on.kind.free_on(dropped.since, &periods) {
+                found.restored += 1;
+            } else {
+                found.registered_again += 1;
             }
-        }
-        if was {
-            before.next()?;
-        }
-        if is {
-            now.next()?;
-        }
-        if is_missing {
-            missing.next()?;
         }
     }
     still_missing.finish()?;

@@ -144,6 +144,17 @@ impl<const N: usize> NamesReader<N> {
         self.is_at_name.then_some((&self.name[..], self.extra))
     }
 
+    /// Returns the extra bytes of the current name and advances, if it is this name.
+    ///
+    /// # Errors
+    /// As for [`NamesReader::next`].
+    pub fn next_if(&mut self, name: &[u8]) -> Result<Option<[u8; N]>, ZoneError> {
+        match self.name() {
+            Some((current, extra)) if current == name => self.next().map(|()| Some(extra)),
+            _ => Ok(None),
+        }
+    }
+
     /// Advances to the next name.
     ///
     /// # Errors
@@ -217,7 +228,8 @@ impl<const N: usize> NamesReader<N> {
         self.hashed = self.unread.start;
     }
 
-    fn damaged(&self, what: &'static str) -> ZoneError {
+    /// Returns the error for damage to the file.
+    pub fn damaged(&self, what: &'static str) -> ZoneError {
         ZoneError::Damaged { path: self.path.clone(), what }
     }
 }
