@@ -21,10 +21,13 @@ const DESCRIPTION: &str = "Domain names that are leaving registration: ranked dr
     empty query parameter counts as absent. `x-plan` is the lowest plan that includes an operation, \
     `x-counts` the allowance that it counts against.";
 
+const NO_EXPORTS: &str = "Your plan does not include CSV exports (below Core), or the request came \
+    from another site.";
 const EXPORTS_USED_UP: &str =
     "Your daily exports are used up, or your plan's maximum of concurrent exports is running.";
-
-const SERVER_FULL: &str = "The server has reached its operator's limit of user data.";
+const TOO_MANY_WRITES: &str = "You write faster than your plan allows in a minute (`WRITE_LIMIT`).";
+const OVERLOADED: &str =
+    "The server is overloaded, or too many queries of your account are in progress.";
 
 /// Builds the document.
 pub fn describe(operations: &[Operation]) -> Value {
@@ -244,83 +247,68 @@ fn parameter(parameter: &Parameter) -> Value {
     described
 }
 
-/// Returns the responses in the table, and those implied by access and body. Descriptions for the
-/// same status are joined.
+/// Returns the responses in the table, and those that follow from the operation.
 fn responses(operation: &Operation) -> BTreeMap<String, Value> {
     let mut responses = BTreeMap::new();
     for response in operation.responses {
         add_response(&mut responses, response);
     }
-    let is_open = operation.access == Access::Everybody;
-    // Probes are never shed.
-    let sheds =
-        !operation.path.starts_with("/api/health") && !operation.path.starts_with("/api/ready");
-    let writes = operation.changes && !is_open;
-    let takes = operation.body.is_some() || !operation.parameters.is_empty();
-    let body = format!("The body is larger than {BODY_BYTES_MAX} bytes.");
-    let plan = match operation.access {
-        Access::Export => {
-            "Your plan does not include CSV exports (below Core), or the request came from another site."
-        }
-        _ => "Your plan does not include the JSON API (below Pro).",
-    };
-    for (applies, code, description) in [
-        (
-            takes && !is_open,
-            Code::InvalidValue,
-            "A parameter, a header or a member of the body is invalid.",
-        ),
-        (!is_open, Code::InvalidKey, "Missing or invalid credentials."),
-        (!is_open, Code::PlanRequired, plan),
-        (!is_open, Code::InsufficientScope, "Your key lacks the scope (`insufficient_scope`)."),
-        (
-            operation.is_conditional(),
-            Code::PreconditionFailed,
-            "The resource is not in the state that `If-Match` names.",
-        ),
-        (operation.body.is_some(), Code::BodyTooLarge, &body),
-        (
-            operation.body.is_some(),
-            Code::UnsupportedMediaType,
-            "The `Content-Type` is not `application/json`.",
-        ),
-        (operation.access == Access::Key, Code::RateLimited, "Your daily allowance is used up."),
-        (operation.access == Access::Export, Code::ExportsRunning, EXPORTS_USED_UP),
-        (
-            writes,
-            Code::WriteLimit,
-            "You write faster than your plan allows in a minute (`WRITE_LIMIT`).",
-        ),
-        (writes && operation.method != "DELETE", Code::PlanLimit, SERVER_FULL),
-        (operation.body.is_some(), Code::BodyTimeout, "The body did not arrive in time."),
-        (true, Code::Internal, "Internal error."),
-        (writes, Code::WritesUnavailable, "Writes are unavailable at the moment."),
-        (sheds, Code::QueryTimeout, "The query exceeded its time budget; narrow the filters."),
-        (
-            sheds,
-            Code::Overloaded,
-            "The server is overloaded, or too many queries of your account are in progress.",
-        ),
-    ] {
-        if applies {
-            add_refusal(&mut responses, code.status(), description);
-        }
-    }
-    if operation.tagged {
-        responses.insert(
-            "304".to_owned(),
-            json!({ "description": "Your cached response is still current." }),
-        );
-    }
-    for (status, description) in
-        [("414", "The URL is too long."), ("431", "The headers are too large.")]
-    {
+    add_refusals(&mut responses, operation);
+    let cached = operation.tagged.then_some(("304", "Your cached response is still current."));
+    let long = [("414", "The URL is too long."), ("431", "The headers are too large.")];
+    for (status, description) in cached.into_iter().chain(long) {
         responses.insert(status.to_owned(), json!({ "description": description }));
     }
     for (status, response) in &mut responses {
         add_headers(operation, status, response);
     }
     responses
+}
+
+/// Adds the refusals that follow from access, body and effect. Descriptions for the same status are
+/// joined in this order.
+fn add_refusals(responses: &mut BTreeMap<String, Value>, operation: &Operation) {
+    let mut add = |code: Code, text: &str| add_refusal(responses, code.status(), text);
+    let is_limited = operation.access != Access::Everybody;
+    match operation.access {
+        Access::Everybody => {}
+        Access::Key => {
+            add(Code::PlanRequired, "Your plan does not include the JSON API (below Pro).");
+            add(Code::RateLimited, "Your daily allowance is used up.");
+        }
+        Access::Export => {
+            add(Code::PlanRequired, NO_EXPORTS);
+            add(Code::ExportsRunning, EXPORTS_USED_UP);
+        }
+    }
+    if is_limited {
+        add(Code::InvalidKey, "Missing or invalid credentials.");
+        add(Code::InsufficientScope, "Your key lacks the scope (`insufficient_scope`).");
+    }
+    if is_limited && (operation.body.is_some() || !operation.parameters.is_empty()) {
+        add(Code::InvalidValue, "A parameter, a header or a member of the body is invalid.");
+    }
+    if operation.is_conditional() {
+        add(Code::PreconditionFailed, "The resource is not in the state that `If-Match` names.");
+    }
+    if operation.body.is_some() {
+        add(Code::BodyTooLarge, &format!("The body is larger than {BODY_BYTES_MAX} bytes."));
+        add(Code::UnsupportedMediaType, "The `Content-Type` is not `application/json`.");
+        add(Code::BodyTimeout, "The body did not arrive in time.");
+    }
+    if operation.changes && is_limited {
+        add(Code::WriteLimit, TOO_MANY_WRITES);
+        add(Code::WritesUnavailable, "Writes are unavailable at the moment.");
+        if operation.method != "DELETE" {
+            add(Code::PlanLimit, "The server has reached its operator's limit of user data.");
+        }
+    }
+    add(Code::Internal, "Internal error.");
+    // Probes are never shed.
+    if !operation.path.starts_with("/api/health") && !operation.path.starts_with("/api/ready") {
+        add(Code::QueryTimeout, "The query exceeded its time budget; narrow the filters.");
+        add(Code::Overloaded, OVERLOADED);
+    }
 }
 
 /// Adds headers. All are optional, because responses that never reach a handler lack some.
