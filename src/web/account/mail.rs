@@ -52,7 +52,7 @@ pub async fn send(web: &Web, person: &Person, now: DateTime<Utc>) -> Result<Sent
         VerificationLink::Verified => return Ok(Sent::Verified),
         VerificationLink::Wait(_) => return Ok(Sent::Wait),
     };
-    let (web, letter) = (web.clone(), Letter::verification(&format!("/verify/{}", token.reveal())));
+    let (web, letter) = (web.clone(), Letter::verification(format!("/verify/{}", token.reveal())));
     let sending = tokio::spawn(async move { letter.send(&web, &email, now).await });
     Ok(match timeout(WAIT_MAX, sending).await {
         Ok(Ok(Err(_)) | Err(_)) => Sent::Failed,
@@ -61,24 +61,14 @@ pub async fn send(web: &Web, person: &Person, now: DateTime<Utc>) -> Result<Sent
 }
 
 /// E-mails in the background the link that creates an account, or a note that the address already has
-/// one. Sends nothing to an address that has received many e-mails recently.
+/// one.
 pub fn send_sign_up(web: &Web, email: Email, now: DateTime<Utc>) {
-    let web = web.clone();
-    tokio::spawn(async move {
-        if web.throttle.sign_up_mail(&email).is_err() {
-            return;
+    send_later(web, email, now, |web, email, now| {
+        if web.app.store.has_account(email) {
+            return Some(Letter::existing_account());
         }
-        let letter = if web.app.store.has_account(&email) {
-            Some(Letter::existing_account())
-        } else {
-            web.mailed_links
-                .link(Purpose::SignUp, &email, now)
-                .map(|link| Letter::sign_up(&format!("/signup/{link}")))
-        };
-        if let Some(letter) = letter {
-            // Failures are logged; the owner can sign up again.
-            let _ = letter.send(&web, &email, now).await;
-        }
+        let link = web.mailed_links.link(Purpose::SignUp, email, now)?;
+        Some(Letter::sign_up(format!("/signup/{link}")))
     });
 }
 
@@ -90,22 +80,33 @@ pub async fn send_invitation(web: &Web, email: &Email, now: DateTime<Utc>) -> Re
     let seal = web.app.store.password_seal(email).ok_or("the account is disabled")?;
     let link = web.mailed_links.link(Purpose::Invite(seal), email, now);
     let link = link.ok_or("the system has no random bytes")?;
-    let letter = Letter::invitation(&format!("/reset/{link}"));
+    let letter = Letter::invitation(format!("/reset/{link}"));
     letter.send(web, email, now).await.map_err(|err| err.to_string())
 }
 
 /// E-mails in the background the link that sets a new password, if the address has an account.
-/// Sends nothing to an address that has received many e-mails recently.
 pub fn send_reset(web: &Web, email: Email, now: DateTime<Utc>) {
+    send_later(web, email, now, |web, email, now| {
+        let seal = web.app.store.password_seal(email)?;
+        let link = web.mailed_links.link(Purpose::Reset(seal), email, now)?;
+        Some(Letter::reset(format!("/reset/{link}")))
+    });
+}
+
+/// E-mails a letter in the background, if there is one. Sends nothing to an address that has
+/// received many e-mails recently.
+fn send_later(
+    web: &Web,
+    email: Email,
+    now: DateTime<Utc>,
+    letter: fn(&Web, &Email, DateTime<Utc>) -> Option<Letter>,
+) {
     let web = web.clone();
     tokio::spawn(async move {
-        let Some(seal) = web.app.store.password_seal(&email) else { return };
-        if web.throttle.sign_up_mail(&email).is_err() {
-            return;
-        }
-        if let Some(link) = web.mailed_links.link(Purpose::Reset(seal), &email, now) {
+        let Some(letter) = letter(&web, &email, now) else { return };
+        if web.throttle.sign_up_mail(&email).is_ok() {
             // Failures are logged; the owner can request another link.
-            let _ = Letter::reset(&format!("/reset/{link}")).send(&web, &email, now).await;
+            let _ = letter.send(&web, &email, now).await;
         }
     });
 }
@@ -119,7 +120,7 @@ struct Letter {
 }
 
 impl Letter {
-    fn verification(path: &str) -> Letter {
+    fn verification(path: String) -> Letter {
         let hours = LINK_AGE_MAX.num_hours();
         Letter {
             subject: "Verify your e-mail address for dropdex",
@@ -127,12 +128,12 @@ impl Letter {
                 "You signed up for dropdex with this address. Open this link within {hours} hours to verify \
                  it and to receive alerts here:"
             ),
-            path: path.to_owned(),
+            path,
             after: "If you did not sign up, ignore this e-mail: no alerts will be sent here.",
         }
     }
 
-    fn sign_up(path: &str) -> Letter {
+    fn sign_up(path: String) -> Letter {
         let hours = LINK_AGE_MAX.num_hours();
         Letter {
             subject: "Create your dropdex account",
@@ -140,12 +141,12 @@ impl Letter {
                 "You signed up for dropdex with this address. Open this link within {hours} hours to choose \
                  a password and create your account:"
             ),
-            path: path.to_owned(),
+            path,
             after: "If you did not sign up, ignore this e-mail: no account will be created.",
         }
     }
 
-    fn reset(path: &str) -> Letter {
+    fn reset(path: String) -> Letter {
         let minutes = RESET_AGE_MAX.num_minutes();
         Letter {
             subject: "Reset your dropdex password",
@@ -153,12 +154,12 @@ impl Letter {
                 "A new password was requested for your dropdex account. Open this link within {minutes} \
                  minutes to choose one:"
             ),
-            path: path.to_owned(),
+            path,
             after: "If you did not request it, ignore this e-mail: your password stays as it is.",
         }
     }
 
-    fn invitation(path: &str) -> Letter {
+    fn invitation(path: String) -> Letter {
         let days = INVITE_AGE_MAX.num_days();
         Letter {
             subject: "Your dropdex account",
@@ -166,7 +167,7 @@ impl Letter {
                 "An account was created for you on dropdex. Open this link within {days} days to choose a \
                  password and log in:"
             ),
-            path: path.to_owned(),
+            path,
             after: "If the link no longer works, ask for another with \"Forgot your password?\" on the login \
                     page. If you did not expect this e-mail, ignore it.",
         }
@@ -229,12 +230,8 @@ mod tests {
     #[test]
     fn both_parts_contain_the_link() {
         let link = "https://drops.example/verify/00ff";
-        let letters = [
-            Letter::verification(""),
-            Letter::sign_up(""),
-            Letter::reset(""),
-            Letter::invitation(""),
-        ];
+        let letters = [Letter::verification, Letter::sign_up, Letter::reset, Letter::invitation]
+            .map(|letter| letter(String::new()));
         for letter in letters.into_iter().chain([Letter::existing_account()]) {
             assert!(letter.text(link).lines().any(|line| line == link), "on a line of its own");
             assert!(letter.html(link).contains(&format!("<a href=\"{link}\">{link}</a>")));
