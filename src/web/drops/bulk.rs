@@ -80,7 +80,7 @@ pub fn notice(sent: &Fields) -> Markup {
 
 /// Renders the form for selected names, which appears when a name is selected. `total` names match
 /// the search.
-pub fn form(shown: &Shown<'_>, total: u32) -> Markup {
+pub fn form(shown: &Shown, total: u32) -> Markup {
     let listed = shown.state.listed().with(&[("limit", "")]).path();
     let search = listed.strip_prefix("/?").unwrap_or_default();
     html! {

@@ -15,9 +15,9 @@ pub fn without(state: &DropsParams, chip: &Chip) -> DropsParams {
 
 /// Renders the query bar. The form works without scripts; it sends the active filters along with the new
 /// text.
-pub fn bar(shown: &Shown<'_>) -> Markup {
-    let state = shown.state;
-    let text = shown.text.as_deref();
+pub fn bar(shown: &Shown) -> Markup {
+    let state = &shown.state;
+    let text = shown.not_understood.as_ref().map(|it| it.text.as_str());
     html! {
         form #bar.find.query role="search" action="/" method="get" {
             span.set #set {

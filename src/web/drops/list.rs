@@ -23,14 +23,15 @@ use crate::vocab::stage::Stage;
 const FIXED_COLUMNS: usize = 4;
 
 /// Renders everything beside the sidebar.
-pub fn show(shown: &Shown<'_>, found: Option<&DropsResults<'_>>) -> Markup {
-    let state = shown.state;
+pub fn show(shown: &Shown, found: &Result<DropsResults<'_>, String>) -> Markup {
+    let state = &shown.state;
+    let not_understood = shown.not_understood.as_ref().map(|it| &it.why);
     html! {
         section #list aria-label="Drops" {
-            @if let Some(why) = &shown.problem {
+            @if let Some(why) = not_understood.or(found.as_ref().err()) {
                 p.problem #problem role="alert" { (why) " " a href="/" { "Clear all filters" } }
             }
-            @if let Some(found) = found {
+            @if let Ok(found) = found {
                 div.top { (tabs(state, found)) (tools(shown, found)) }
                 @if !found.days.is_empty() { (days(shown, found)) }
                 @match &found.listing {
@@ -84,8 +85,8 @@ fn part_word(state: &DropsParams) -> String {
     }
 }
 
-fn tools(shown: &Shown<'_>, found: &DropsResults<'_>) -> Markup {
-    let state = shown.state;
+fn tools(shown: &Shown, found: &DropsResults<'_>) -> Markup {
+    let state = &shown.state;
     let listed = state.listed();
     let total = found.total();
     let rule = state.conditions().moving(shown.today);
@@ -114,8 +115,8 @@ fn tools(shown: &Shown<'_>, found: &DropsResults<'_>) -> Markup {
     }
 }
 
-fn days(shown: &Shown<'_>, found: &DropsResults<'_>) -> Markup {
-    let state = shown.state;
+fn days(shown: &Shown, found: &DropsResults<'_>) -> Markup {
+    let state = &shown.state;
     let most = found.days.iter().map(|(_, count)| *count).max().unwrap_or_default().max(1);
     let is_all = state.is_digest();
     let day_of = |name| Day::parse_from(state.get(name), shown.today).ok();
@@ -149,7 +150,7 @@ fn short_day(day: Day, today: Day) -> String {
     }
 }
 
-fn digest(shown: &Shown<'_>, best: &[BestOfDay<'_>]) -> Markup {
+fn digest(shown: &Shown, best: &[BestOfDay<'_>]) -> Markup {
     let body = html! {
         @for best in best {
             tbody {
@@ -167,7 +168,7 @@ fn digest(shown: &Shown<'_>, best: &[BestOfDay<'_>]) -> Markup {
     }
 }
 
-fn day_head(shown: &Shown<'_>, best: &BestOfDay<'_>) -> Markup {
+fn day_head(shown: &Shown, best: &BestOfDay<'_>) -> Markup {
     let BestOfDay { day, page, high } = best;
     let ahead = day.days_since(shown.today);
     html! {
@@ -186,8 +187,8 @@ fn day_head(shown: &Shown<'_>, best: &BestOfDay<'_>) -> Markup {
     }
 }
 
-fn table(shown: &Shown<'_>, sort: Sort, body: &Markup) -> Markup {
-    let state = shown.state;
+fn table(shown: &Shown, sort: Sort, body: &Markup) -> Markup {
+    let state = &shown.state;
     let is_digest = state.is_digest();
     let head = |class: &str, word: &str, key: SortKey| {
         let is_here = sort.key == key && !is_digest;
@@ -229,7 +230,7 @@ fn table(shown: &Shown<'_>, sort: Sort, body: &Markup) -> Markup {
     }
 }
 
-fn rows(shown: &Shown<'_>, page: &DropsPage<'_>) -> Markup {
+fn rows(shown: &Shown, page: &DropsPage<'_>) -> Markup {
     let next = shown.state.path();
     let mut rows = Vec::with_capacity(page.count() as usize);
     page.for_each_placed(|drop, place| {
@@ -244,18 +245,12 @@ fn rows(shown: &Shown<'_>, page: &DropsPage<'_>) -> Markup {
     html! { @for row in &rows { (row) } }
 }
 
-fn row(
-    shown: &Shown<'_>,
-    drop: &DropRow<'_>,
-    place: Lifecycle,
-    is_hidden: bool,
-    next: &str,
-) -> Markup {
+fn row(shown: &Shown, drop: &DropRow<'_>, place: Lifecycle, is_hidden: bool, next: &str) -> Markup {
     let name = drop.name;
     html! {
         tr data-name=(name) {
             td.sel { input type="checkbox" form="bulk" name="domain" value=(name) aria-label={ "Select " (name) }; }
-            td.star { (watch_star(shown.owned, name, drop.tld, next)) }
+            td.star { (watch_star(shown.owned.as_deref(), name, drop.tld, next)) }
             th.name scope="row" { (name_linked(name, drop.tld)) @if is_hidden { " " span.badge { "hidden" } } }
             td.dqs { (score(drop.dqs)) }
             @for column in shown.columns.as_slice() { (columns::cell(*column, drop, place, shown.today)) }
@@ -265,7 +260,7 @@ fn row(
 
 /// Renders how many rows of the page are hidden. Must run after rendering the rows, which counts
 /// the hidden ones.
-fn hidden(shown: &Shown<'_>) -> Markup {
+fn hidden(shown: &Shown) -> Markup {
     let path = shown.state.path();
     html! {
         @match (shown.hidden.left_out.get(), shown.hidden.are_shown) {
@@ -276,8 +271,8 @@ fn hidden(shown: &Shown<'_>) -> Markup {
     }
 }
 
-fn pager(shown: &Shown<'_>, offset: u32, rows: u32, total: u32) -> Markup {
-    let state = shown.state;
+fn pager(shown: &Shown, offset: u32, rows: u32, total: u32) -> Markup {
+    let state = &shown.state;
     let size = state.get("limit").parse().unwrap_or(ROWS).max(1);
     let after = offset + rows;
     let has_more = after < total;
@@ -325,8 +320,8 @@ fn page_size(state: &DropsParams, size: u32) -> Markup {
 }
 
 /// Renders the message for an offset after the last name, or beyond the viewer's limit.
-fn beyond(shown: &Shown<'_>, offset: u32, total: u32) -> Markup {
-    let state = shown.state;
+fn beyond(shown: &Shown, offset: u32, total: u32) -> Markup {
+    let state = &shown.state;
     html! {
         div.panel.empty {
             @if offset >= shown.depth && offset < total { (log_in_for_more(&state.path())) }
@@ -336,8 +331,8 @@ fn beyond(shown: &Shown<'_>, offset: u32, total: u32) -> Markup {
     }
 }
 
-fn empty(shown: &Shown<'_>, found: &DropsResults<'_>) -> Markup {
-    let state = shown.state;
+fn empty(shown: &Shown, found: &DropsResults<'_>) -> Markup {
+    let state = &shown.state;
     let others = || Tab::ALL.into_iter().zip(found.tabs).filter(|(_, count)| *count > 0);
     html! {
         div.panel.empty {

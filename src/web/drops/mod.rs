@@ -13,6 +13,7 @@ pub mod state;
 pub mod words;
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{RawQuery, State as WebState};
@@ -28,11 +29,10 @@ use crate::error::PageError;
 use crate::form::Fields;
 use crate::fragment::{self, Wanted};
 use crate::index::error::QueryError;
-use crate::index::filter::{AsOf, DropFilter, Facet, Sort};
+use crate::index::filter::{AsOf, DropFilter, Facet, Sort, View};
 use crate::index::query::rows::FacetValue;
 use crate::index::{DropsPage, Index};
 use crate::layout::{NavItem, Page, shrunk};
-use crate::query::error::BadParameter;
 use crate::query::filter::DayRange;
 use crate::service::error::ApiError;
 use crate::service::work;
@@ -44,6 +44,7 @@ use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::DROPS_OFFSET_MAX;
 use crate::vocab::name::DomainName;
 use crate::vocab::plan::Plan;
+use crate::vocab::stage::Stage;
 use saved::Counted;
 use state::{DAYS_AHEAD, DropsParams};
 
@@ -73,99 +74,94 @@ async fn list_drops(
 ) -> Result<Response, PageError> {
     let sent = Fields::from_query(query.as_deref());
     let state = DropsParams::of(&sent);
-    let not_understood = match words::add(&state, sent.text("add")) {
-        Ok(next) if !sent.text("add").is_empty() => {
-            return Ok(Redirect::to(&next.path()).into_response());
-        }
-        Ok(_) => None,
-        Err(why) => Some(why),
+    let not_understood = match next(&state, &sent) {
+        Ok(Some(next)) => return Ok(Redirect::to(&next.path()).into_response()),
+        Ok(None) => None,
+        Err(why) => Some(NotUnderstood { text: sent.text("add").to_owned(), why }),
     };
-    if let Ok(page) = sent.text("page").parse::<u32>() {
-        return Ok(Redirect::to(&state.numbered(page).path()).into_response());
-    }
-    let text = not_understood.as_ref().map(|_| sent.text("add").to_owned());
     let (index, as_of) = (web.app.live.current(), web.app.as_of(viewer.now));
     let wanted = fragment::wanted(&headers);
     let owned = viewer.member.as_ref().map(|member| web.user_data(member));
-    let exports = viewer.member.as_ref().is_some_and(|member| member.caller.plan >= Plan::Core);
-    let timer = QueryTimer::start(if state.get("q").is_empty() {
-        QueryKind::Drops
-    } else {
-        QueryKind::Substring
-    });
-    let depth = components::depth(&viewer, DROPS_OFFSET_MAX);
-    let columns = columns::chosen(owned.as_deref(), &headers);
-    let make = move || {
-        let found = find(&index, &state, depth, as_of, timer);
-        let (mut status, found, mut problem) = match found {
-            Ok(found) => (StatusCode::OK, Some(found), None),
-            Err(ApiError::BadParameter { name, what, .. }) => {
-                let why = match side::label(&name) {
-                    Some(label) => format!("{label}: {what}."),
-                    None => format!("The parameter {name} {what}."),
-                };
-                (StatusCode::BAD_REQUEST, None, Some(why))
-            }
-            Err(err) => return Err(err),
-        };
-        if let Some(why) = not_understood {
-            (status, problem) = (StatusCode::BAD_REQUEST, Some(why));
-        }
-        let (today, owned) = (as_of.today, owned.as_deref());
-        let saved = owned.map(|owned| saved::counted(owned, &index, as_of)).unwrap_or_default();
-        let hidden =
-            HiddenRows { are_shown: sent.text("hidden") == "show", left_out: Cell::new(0) };
-        let shown = Shown {
-            state: &state,
-            problem,
-            text,
-            exports,
-            depth,
-            owned,
-            saved,
-            hidden,
-            today,
-            columns,
-        };
-        let frame = html! {
-            div.frame #frame data-path=(state.path()) {
-                (side::show(&shown, found.as_ref()))
-                div.rest { (bulk::notice(&sent)) (list::show(&shown, found.as_ref())) }
-            }
-        };
-        let bar = chips::bar(&shown);
-        let markup = if wanted != Wanted::Page {
-            shrunk(html! { (bar) (frame) })
-        } else {
-            let main = html! {
-                h1.hidden { "Drops" }
-                (frame)
-                (watch_form(&state.path()))
-                (keys())
-            };
-            Page::new(
-                "Drops",
-                "Domain names that are leaving registration, by release date and score.",
-            )
-            .at(NavItem::Drops)
-            .bar(bar)
-            .styles(&["components.css", "drops.css"])
-            .scripts(&["drops.js"])
-            .show(Some(&viewer), main)
-        };
-        Ok((status, markup))
+    let shown = Shown {
+        not_understood,
+        notice: bulk::notice(&sent),
+        exports: viewer.member.as_ref().is_some_and(|member| member.caller.plan >= Plan::Core),
+        depth: components::depth(&viewer, DROPS_OFFSET_MAX),
+        today: as_of.today,
+        columns: columns::chosen(owned.as_deref(), &headers),
+        hidden: HiddenRows { are_shown: sent.text("hidden") == "show", left_out: Cell::new(0) },
+        owned,
+        state,
     };
-    let (status, markup) = work::scan(make).await?;
-    Ok(fragment::vary((status, markup).into_response()))
+    let is_text = !shown.state.get("q").is_empty();
+    let timer = QueryTimer::start(if is_text { QueryKind::Substring } else { QueryKind::Drops });
+    let make = move || {
+        let found = match find(&index, &shown, as_of, timer) {
+            Err(ApiError::BadParameter { name, what, .. }) => Err(side::problem(&name, &what)),
+            found => Ok(found?),
+        };
+        let owned = shown.owned.as_deref();
+        let saved = owned.map(|owned| saved::counted(owned, &index, as_of)).unwrap_or_default();
+        let is_bad = shown.not_understood.is_some() || found.is_err();
+        let status = if is_bad { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+        Ok((status, show(&shown, &found, &saved, (wanted == Wanted::Page).then_some(&viewer))))
+    };
+    Ok(fragment::vary(work::scan(make).await?.into_response()))
+}
+
+/// Returns the state of the URL to redirect to: that with the terms of the query bar, or the page
+/// with the number that was sent; `None` if neither was.
+///
+/// # Errors
+/// A sentence about the first invalid term.
+fn next(state: &DropsParams, sent: &Fields) -> Result<Option<DropsParams>, String> {
+    let added = words::add(state, sent.text("add"));
+    match (added, sent.text("page").parse()) {
+        (Ok(next), _) if !sent.text("add").is_empty() => Ok(Some(next)),
+        (_, Ok(page)) => Ok(Some(state.numbered(page))),
+        (added, Err(_)) => added.map(|_| None),
+    }
+}
+
+/// Renders the query bar, the sidebar and the list, in a page for `viewer` if there is one.
+fn show(
+    shown: &Shown,
+    found: &Result<DropsResults<'_>, String>,
+    saved: &[Counted],
+    viewer: Option<&Viewer>,
+) -> Markup {
+    let path = shown.state.path();
+    let frame = html! {
+        div.frame #frame data-path=(path) {
+            (side::show(shown, found.as_ref().ok(), saved))
+            div.rest { (shown.notice) (list::show(shown, found)) }
+        }
+    };
+    let bar = chips::bar(shown);
+    if viewer.is_none() {
+        return shrunk(html! { (bar) (frame) });
+    }
+    let about = "Domain names that are leaving registration, by release date and score.";
+    let main = html! {
+        h1.hidden { "Drops" }
+        (frame)
+        (watch_form(&path))
+        (keys())
+    };
+    Page::new("Drops", about)
+        .at(NavItem::Drops)
+        .bar(bar)
+        .styles(&["components.css", "drops.css"])
+        .scripts(&["drops.js"])
+        .show(viewer, main)
 }
 
 /// Input of the markup functions.
-struct Shown<'a> {
-    state: &'a DropsParams,
-    /// Why the list cannot be shown, as a sentence.
-    problem: Option<String>,
-    /// The text of the query bar, if it was not understood.
-    text: Option<String>,
+struct Shown {
+    state: DropsParams,
+    not_understood: Option<NotUnderstood>,
+    /// The notice of the action that led here.
+    notice: Markup,
     /// Whether the plan includes CSV exports.
     exports: bool,
     /// Offset from which the viewer sees no rows.
@@ -173,10 +169,14 @@ struct Shown<'a> {
     today: Day,
     columns: Columns,
     /// Watches, rules and claims of the viewer; `None` if not logged in.
-    owned: Option<&'a UserData>,
-    /// The viewer's saved searches.
-    saved: Vec<Counted>,
+    owned: Option<Arc<UserData>>,
     hidden: HiddenRows,
+}
+
+/// The text of the query bar that is not understood, and the reason as a sentence.
+struct NotUnderstood {
+    text: String,
+    why: String,
 }
 
 /// Names that the viewer hid.
@@ -187,10 +187,10 @@ struct HiddenRows {
     left_out: Cell<u32>,
 }
 
-impl Shown<'_> {
+impl Shown {
     /// Whether the viewer has hidden a name.
     fn hides(&self, name: &str) -> bool {
-        let owned = self.owned.filter(|owned| owned.hidden_count() > 0);
+        let owned = self.owned.as_deref().filter(|owned| owned.hidden_count() > 0);
         owned.is_some_and(|owned| DomainName::parse(name).is_ok_and(|name| owned.hides(&name)))
     }
 }
@@ -280,13 +280,27 @@ impl Tab {
         }
     }
 
-    /// Returns the filter that counts the names of this tab.
-    fn counted(self, state: &DropsParams, today: Day) -> Result<DropFilter, BadParameter> {
+    /// Returns the filter of the names of this tab that pass the conditions of `filter`.
+    fn names(self, filter: &DropFilter, today: Day) -> DropFilter {
         match self {
-            Tab::Soon => state.soon().filter(today),
-            tab => tab.with(state).filter(today),
+            Tab::Soon => soon(filter, today.plus(1), today.plus(DAYS_AHEAD)),
+            Tab::Dropped => part(filter, View::Stage(Stage::Catchable), DayRange::default()),
+            Tab::Redemption => part(filter, View::Stage(Stage::Redemption), DayRange::default()),
+            Tab::Archive => part(filter, View::All, DayRange::default()),
         }
     }
+}
+
+/// Returns the filter of the releases from `first` to `last`, with the conditions of `filter`.
+fn soon(filter: &DropFilter, first: Day, last: Day) -> DropFilter {
+    part(filter, View::Active, DayRange { from: Some(first), to: Some(last) })
+}
+
+/// Returns the conditions of `filter` on another part of the list.
+fn part(filter: &DropFilter, view: View, release: DayRange) -> DropFilter {
+    let mut filter = DropFilter { view, offset: 0, ..filter.clone() };
+    (filter.common.drop.release, filter.common.drop.dropped) = (release, DayRange::default());
+    filter
 }
 
 /// Returns the facets of the sidebar, in order.
@@ -294,16 +308,15 @@ const FACETS: [Facet; 5] = [Facet::Dqs, Facet::Tld, Facet::Length, Facet::Kind, 
 
 fn find<'a>(
     index: &'a Index,
-    state: &DropsParams,
-    depth: u32,
+    shown: &Shown,
     as_of: AsOf,
     timer: QueryTimer,
 ) -> Result<DropsResults<'a>, ApiError> {
-    let today = as_of.today;
+    let (state, today) = (&shown.state, as_of.today);
     let filter = state.listed().filter(today)?;
     let mut tabs = [0; 4];
     for (count, tab) in tabs.iter_mut().zip(Tab::ALL) {
-        *count = index.count_drops(&tab.counted(state, today)?, as_of)?;
+        *count = index.count_drops(&tab.names(&filter, today), as_of)?;
     }
     let coming = || (1..=DAYS_AHEAD).map(|ahead| today.plus(ahead));
     let facets = FACETS.into_iter().zip(index.facets(&filter, &FACETS, as_of)?).collect();
@@ -318,10 +331,11 @@ fn find<'a>(
     } else {
         if Tab::of(state) == Some(Tab::Soon) {
             for day in coming() {
-                days.push((day, index.count_drops(&state.on_day(day).filter(today)?, as_of)?));
+                days.push((day, index.count_drops(&soon(&filter, day, day), as_of)?));
             }
         }
-        let page = (filter.offset < depth).then(|| index.drops(&filter, as_of)).transpose()?;
+        let page =
+            (filter.offset < shown.depth).then(|| index.drops(&filter, as_of)).transpose()?;
         let rows = page.as_ref().map_or(0, DropsPage::count);
         let total = match &page {
             Some(page) => page.total,
@@ -340,8 +354,7 @@ fn best_of_day<'a>(
     day: Day,
     as_of: AsOf,
 ) -> Result<BestOfDay<'a>, QueryError> {
-    let mut filter = DropFilter { limit: BEST_OF_DAY, offset: 0, ..filter.clone() };
-    filter.common.drop.release = DayRange { from: Some(day), to: Some(day) };
+    let mut filter = DropFilter { limit: BEST_OF_DAY, ..soon(filter, day, day) };
     let page = index.drops(&filter, as_of)?;
     let least = Dqs::clamped(HIGH.into());
     filter.common.min_dqs = filter.common.min_dqs.max(least);

@@ -3,8 +3,9 @@
 use maud::{Markup, html};
 
 use crate::components::{grouped, query};
+use crate::drops::saved::{self, Counted};
 use crate::drops::state::DropsParams;
-use crate::drops::{DropsResults, Shown, saved};
+use crate::drops::{DropsResults, Shown};
 use crate::index::filter::Facet;
 use crate::index::query::rows::FacetValue;
 use crate::vocab::day::Day;
@@ -26,12 +27,12 @@ struct FacetRow {
     is_set: bool,
 }
 
-pub fn show(shown: &Shown<'_>, found: Option<&DropsResults<'_>>) -> Markup {
-    let state = shown.state;
+pub fn show(shown: &Shown, found: Option<&DropsResults<'_>>, saved: &[Counted]) -> Markup {
+    let state = &shown.state;
     html! {
         aside.side #filters aria-label="Filters" {
             a.done href="#list" { "Show the list" }
-            (searches(shown))
+            (searches(shown, saved))
             @if let Some(found) = found {
                 @for (facet, values) in &found.facets {
                     @match facet {
@@ -51,14 +52,14 @@ pub fn show(shown: &Shown<'_>, found: Option<&DropsResults<'_>>) -> Markup {
 }
 
 /// Renders saved searches with their totals, and the form that saves the current one.
-fn searches(shown: &Shown<'_>) -> Markup {
+fn searches(shown: &Shown, saved: &[Counted]) -> Markup {
     let path = shown.state.path();
     html! {
         section.saved {
-            h2 { "Saved searches" @if !shown.saved.is_empty() { a href=(saved::PATH) aria-label="Manage saved searches" { "Manage" } } }
-            @if !shown.saved.is_empty() {
+            h2 { "Saved searches" @if !saved.is_empty() { a href=(saved::PATH) aria-label="Manage saved searches" { "Manage" } } }
+            @if !saved.is_empty() {
                 ul {
-                    @for (search, counts) in &shown.saved {
+                    @for (search, counts) in saved {
                         @let is_here = saved::list_of(search).path() == path;
                         li {
                             a href={ (saved::PATH) "/" (search.id) } aria-current=[is_here.then_some("true")] {
@@ -70,7 +71,7 @@ fn searches(shown: &Shown<'_>) -> Markup {
                     }
                 }
             }
-            @if shown.owned.is_some() { (saved::save_form(shown.state, shown.today)) }
+            @if shown.owned.is_some() { (saved::save_form(&shown.state, shown.today)) }
             @else { p { a href=(query::with(&[("next", &path)], "/login")) { "Log in to save this search" } } }
         }
     }
@@ -233,8 +234,8 @@ const NUMBERS: [(&str, &str, u32); 1] = [("Popularity rank at most", "max_rank",
 const DATES: [(&str, &str, &str); 2] =
     [("Drops", "release_from", "release_to"), ("Left the zone", "dropped_from", "dropped_to")];
 
-/// Returns the label of a parameter's field in [`more`], for errors.
-pub fn label(parameter: &str) -> Option<String> {
+/// Returns the sentence about an invalid parameter, with the label of its field in [`more`].
+pub fn problem(parameter: &str, what: &str) -> String {
     let text = TEXTS.iter().map(|(name, word)| (*name, (*word).to_owned()));
     let numbers = NUMBERS.iter().map(|(word, name, _)| (*name, (*word).to_owned()));
     let pairs = PAIRS.iter().flat_map(|(word, low, high, _)| {
@@ -244,12 +245,15 @@ pub fn label(parameter: &str) -> Option<String> {
         [(*from, format!("{word} from")), (*to, format!("{word} to"))]
     });
     let mut all = text.chain(numbers).chain(pairs).chain(dates);
-    all.find(|(name, _)| *name == parameter).map(|(_, label)| label)
+    match all.find(|(name, _)| *name == parameter) {
+        Some((_, label)) => format!("{label}: {what}."),
+        None => format!("The parameter {parameter} {what}."),
+    }
 }
 
 /// Renders fields for the filters that have no list of values. Works without scripts.
-fn more(shown: &Shown<'_>) -> Markup {
-    let state = shown.state;
+fn more(shown: &Shown) -> Markup {
+    let state = &shown.state;
     // Returns the day that `tomorrow` or `+7d` stands for.
     let date = |name| Day::parse_from(state.get(name), shown.today).ok();
     let fields: Vec<&str> = TEXTS
