@@ -423,3 +423,27 @@ fn keys() -> Markup {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tab_counts_the_names_that_its_link_shows() {
+        let today: Day = "2026-11-22".parse().expect("a day");
+        let rows = |filter: DropFilter| (filter.common, filter.view, filter.contains);
+        let place = "view=today&sort=length&dropped_to=today&offset=100";
+        let filters = "tld=com&min_dqs=40&q=shop&listed_since=2026-11-01";
+        for query in [filters.to_owned(), format!("{filters}&{place}")] {
+            let state = DropsParams::of(&Fields::from_query(Some(&query)));
+            let filter = state.listed().filter(today).expect("valid");
+            for tab in Tab::ALL {
+                let shown = tab.with(&state).listed().filter(today).expect("valid");
+                assert_eq!(rows(tab.names(&filter, today)), rows(shown), "{tab:?} {query}");
+            }
+            let day = today.plus(3);
+            let shown = state.on_day(day).filter(today).expect("valid");
+            assert_eq!(rows(soon(&filter, day, day)), rows(shown), "{query}");
+        }
+    }
+}
