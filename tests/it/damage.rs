@@ -414,7 +414,7 @@ fn remove_leftovers(index: &Path) {
 fn sums(index: &Path) -> Vec<(String, String)> {
     let folder = folder_of(index, GenerationId(opened(index).0));
     let files = Manifest::read(&folder).expect("sound").files.into_iter();
-    let sums = files.filter_map(|(name, file)| match name.strip_prefix("trigrams/") {
+    let sums = files.filter_map(|(name, file)| match name.strip_prefix("drops/") {
         Some(drawn) => drawn
             .rsplit_once('.')
             .filter(|(_, kind)| *kind != "json")

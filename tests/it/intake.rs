@@ -572,8 +572,8 @@ fn manifest(site: &Site) -> Value {
     // tantivy puts a random number into its file names and into two files.
     let files = manifest["files"].as_object().expect("an object");
     let sums = files.iter().filter(|(name, _)| !name.ends_with(".json"));
-    let named = sums.map(|(name, sum)| match name.strip_prefix("trigrams/") {
-        Some(name) => (format!("trigrams.{}", name.split('.').next_back().unwrap_or(name)), sum),
+    let named = sums.map(|(name, sum)| match name.strip_prefix("drops/") {
+        Some(name) => (format!("drops.{}", name.split('.').next_back().unwrap_or(name)), sum),
         None => (name.clone(), sum),
     });
     let files: serde_json::Map<String, Value> =

@@ -17,12 +17,13 @@ use std::hint::black_box;
 use std::io;
 use std::ops::{ControlFlow, Range};
 
-use crate::columns::ascending::Ascending;
 use crate::columns::checks::{DropChecks, DropColumns};
 use crate::columns::day::{DayStages, DropDates, StageDocs};
 use crate::columns::day_column::DayColumn;
 use crate::columns::doc_sets::{DocSet, DocSets};
 use crate::columns::drop_days::DropDays;
+use crate::columns::drop_fields::DropFields;
+use crate::columns::drop_segment::{self, NewSegment};
 use crate::columns::first_batches::FirstBatches;
 use crate::columns::packed::Packed;
 use crate::columns::popularity::Popularity;
@@ -45,7 +46,6 @@ use crate::vocab::dqs::Dqs;
 use crate::vocab::time::UnixMs;
 
 const TLD: &str = "listed.tld";
-const RANK: &str = "listed.rank";
 
 /// Words of the first window, and of the largest one, which fits the L1 cache.
 const WINDOW_WORDS_MIN: usize = 32;
@@ -66,8 +66,7 @@ pub struct DropsByRank {
     listed: u32,
     tld: Packed,
     scores: Scores,
-    /// Unrounded scores of the docs on the list; see [`ranked_number`].
-    ranked: Ascending,
+    fields: DropFields,
     days: DropDays,
     first_batches: FirstBatches,
     properties: Properties,
@@ -84,16 +83,14 @@ pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), Buil
     let rows = DropRows::gather(table, order)?;
     let tlds = rows.column(|row| row.tld);
     let on_list = &tlds[..rows.listed as usize];
+    let segment = NewSegment::create(draft, tlds.len() as u32, rows.listed)?;
     draft.both(
         || {
             let rows = rows;
+            segment.write_fields(&rows.rows)?;
             let numbers = tlds.iter().map(|&tld| tld.into());
             Packed::new(table.tlds.len(), tlds.len(), numbers).write(TLD, draft)?;
             Scores::new(&rows.column(|row| row.key), on_list.len()).write(draft)?;
-            let ranked = (0..).zip(&rows.rows).take(on_list.len());
-            let ranked =
-                ranked.map(|(doc, row)| ranked_number(doc, (row.key >> 8) as u8, row.rank));
-            Ascending::new(ranked).write(RANK, draft)?;
             let days = [rows.column(|row| row.drop_date), rows.column(|row| row.release)];
             DropDays::write(&days[0], &days[1], draft)?;
             let first_batches = rows.column(|row| row.first_batch);
@@ -105,9 +102,10 @@ pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), Buil
         || {
             let (records, writer) = rank_order::records(table, order)?;
             records.write(&writer, draft)?;
-            trigram_writer::write(&records, on_list, &table.tlds, draft)
+            trigram_writer::write(&records, on_list, &table.tlds, &segment, draft)
         },
-    )
+    )?;
+    segment.finish(draft)
 }
 
 impl DropsByRank {
@@ -123,18 +121,19 @@ impl DropsByRank {
     ) -> Result<DropsByRank, GenerationError> {
         let tld = Packed::open(TLD, tlds.len(), dropped as usize, files)?;
         let scores = Scores::open(files, dropped, listed)?;
-        let ranked = Ascending::open(RANK, listed as usize, files)?;
         let days = DropDays::open(files, dropped)?;
         let properties = Properties::open(files, dropped)?;
         let popularity = Popularity::open(files, dropped)?;
         let first_batches = FirstBatches::open(files, dropped)?;
         let tld_docs = DocSets::open(TLD, files, listed, tlds.len())?;
-        let trigrams = Trigrams::open(files, listed, tlds)?;
+        let segment = drop_segment::open(files, dropped, listed)?;
+        let fields = DropFields::open(&segment, tlds.len(), files)?;
+        let trigrams = Trigrams::open(&segment, files, listed, tlds)?;
         Ok(DropsByRank {
             listed,
             tld,
             scores,
-            ranked,
+            fields,
             days,
             first_batches,
             properties,
@@ -176,10 +175,9 @@ impl DropsByRank {
         rank_key(self.dqs(doc), self.length(doc))
     }
 
-    /// Returns the unrounded score of a doc on the list, as [`crate::scorer::Grade::rank`].
+    /// Returns the unrounded score of a doc, as [`crate::scorer::Grade::rank`].
     pub fn rank(&self, doc: u32) -> u16 {
-        let best = ranked_number(doc, self.scores.row(doc), u16::MAX);
-        u16::MAX - (self.ranked.get(doc) - best) as u16
+        self.fields.rank(doc)
     }
 
     /// Returns the latest drop date of a doc, as [`crate::vocab::day::Day::raw`].
@@ -263,7 +261,7 @@ impl DropsByRank {
 
     /// Returns the label length of a doc in characters.
     pub fn length(&self, doc: u32) -> u8 {
-        self.properties.length(doc)
+        self.fields.length(doc)
     }
 
     /// Returns the number of docs with this score or a better one; they come first.
@@ -494,13 +492,6 @@ impl DropsByRank {
             checks: checks.has_any().then_some(checks),
         })
     }
-}
-
-/// Returns a number that ascends with the doc and holds the unrounded score. Unrounded scores
-/// descend among names of one score, so each takes half a byte instead of two. `row` is 100 minus
-/// the score.
-fn ranked_number(doc: u32, row: u8, rank: u16) -> u64 {
-    (u64::from(row) << 16) + u64::from(u16::MAX - rank) + u64::from(doc)
 }
 
 /// The requested part of the docs that pass a filter.

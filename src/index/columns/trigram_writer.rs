@@ -6,29 +6,22 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 
 use compact_str::CompactString;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use tantivy::columnar::ColumnarWriter;
-use tantivy::directory::{CompositeWrite, Directory, MmapDirectory, TerminatingWrite};
-use tantivy::index::SegmentComponent;
-use tantivy::postings::InvertedIndexSerializer;
-use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
-use tantivy::{IndexMeta, Segment};
+use tantivy::postings::FieldSerializer;
 
 use crate::columns::alphabet::{ALPHABET, CODES};
 use crate::columns::by_gram::ByGram;
 use crate::columns::char_docs;
+use crate::columns::drop_segment::NewSegment;
 use crate::columns::idn::alias_of;
 use crate::columns::records::ScoreRecords;
 use crate::columns::tlds::Tlds;
-use crate::columns::trigrams::{FOLDER, GRAM, GRAM_CHARS, is_idn, is_over_dot};
+use crate::columns::trigrams::{GRAM_CHARS, is_idn, is_over_dot};
 use crate::error::BuildError;
 use crate::storage::draft::Draft;
-use crate::vocab::file_error::AtPath;
-use crate::vocab::new_file;
 
 const LETTERS: usize = ALPHABET.len();
 /// Number of trigrams of the alphabet.
@@ -46,16 +39,12 @@ pub fn write(
     records: &ScoreRecords,
     tld: &[u16],
     tlds: &Tlds,
+    segment: &NewSegment,
     draft: &Draft,
 ) -> Result<(), BuildError> {
     char_docs::write(records, tld, tlds, draft)?;
-    let folder = draft.folder().join(FOLDER);
-    new_file::create_new_folder(&folder).at(&folder)?;
     let texts = IndexedNames { records, tld, tlds };
-    for file in write_segment(&texts, &folder)? {
-        draft.adopt(&format!("{FOLDER}/{}", file.display()))?;
-    }
-    Ok(())
+    Ok(segment.write_grams(|out| write_postings(&texts, out))?)
 }
 
 /// Names on the drops list, by doc.
@@ -187,7 +176,7 @@ fn text_of(id: usize) -> [u8; GRAM_CHARS] {
 /// Writes all postings of `texts`, terms in order.
 fn write_postings(
     texts: &IndexedNames<'_>,
-    out: &mut tantivy::postings::FieldSerializer<'_>,
+    out: &mut FieldSerializer<'_>,
 ) -> io::Result<()> {
     let pieces: Vec<Range<usize>> = (0..texts.tld.len())
         .step_by(DOCS_PER_PIECE)
@@ -221,7 +210,7 @@ fn write_postings(
 
 /// Writes a term unless it has no docs.
 fn write_term<'a>(
-    out: &mut tantivy::postings::FieldSerializer<'_>,
+    out: &mut FieldSerializer<'_>,
     term: &[u8],
     docs: impl Iterator<Item = &'a [u32]> + Clone,
 ) -> io::Result<()> {
@@ -232,50 +221,4 @@ fn write_term<'a>(
     out.new_term(term, freq as u32, false)?;
     docs.flatten().for_each(|&doc| out.write_doc(doc, 1, &[]));
     out.close_term()
-}
-
-fn schema() -> (Schema, Field) {
-    let mut schema = Schema::builder();
-    let grams = TextFieldIndexing::default()
-        .set_tokenizer("raw")
-        .set_index_option(IndexRecordOption::Basic)
-        .set_fieldnorms(false);
-    let field = schema.add_text_field(GRAM, TextOptions::default().set_indexing_options(grams));
-    (schema.build(), field)
-}
-
-/// Writes a tantivy index of one segment and returns the names of its files.
-fn write_segment(texts: &IndexedNames<'_>, folder: &Path) -> tantivy::Result<Vec<PathBuf>> {
-    let (schema, field) = schema();
-    let index = tantivy::Index::create(MmapDirectory::open(folder)?, schema, Default::default())?;
-    let segment = index.new_segment().with_max_doc(texts.tld.len() as u32);
-    let mut serializer = InvertedIndexSerializer::open(&segment)?;
-    let mut out = serializer.new_field(field, 0, None)?;
-    write_postings(texts, &mut out)?;
-    out.close()?;
-    serializer.close()?;
-    write_rest(&segment)?;
-    let meta = IndexMeta {
-        index_settings: index.settings().clone(),
-        persisted_custom_extensions: Vec::new(),
-        segments: vec![segment.meta().clone()],
-        schema: index.schema(),
-        opstamp: 0,
-        payload: None,
-    };
-    let json = serde_json::to_vec(&meta).map_err(io::Error::from)?;
-    index.directory().atomic_write(Path::new("meta.json"), &json)?;
-    index.directory().sync_directory()?;
-    let files = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name().into()));
-    Ok(files.collect::<io::Result<Vec<PathBuf>>>()?)
-}
-
-/// Writes the components that every segment must have but that are empty here: columns, field
-/// lengths, stored documents.
-fn write_rest(segment: &Segment) -> tantivy::Result<()> {
-    let mut columns = segment.open_write(SegmentComponent::FastFields)?;
-    ColumnarWriter::default().serialize(segment.meta().max_doc(), None, &mut columns)?;
-    columns.terminate()?;
-    CompositeWrite::wrap(segment.open_write(SegmentComponent::FieldNorms)?).close()?;
-    Ok(segment.open_write(SegmentComponent::Store)?.terminate()?)
 }

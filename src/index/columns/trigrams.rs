@@ -12,11 +12,9 @@
 //! follow them. [`super::trigram_writer`] writes the index.
 
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 use memchr::memmem::Finder;
-use tantivy::directory::{Directory, RamDirectory};
 use tantivy::postings::{BlockSegmentPostings, TermInfo};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{InvertedIndexReader, SegmentReader};
@@ -24,6 +22,7 @@ use tantivy::{InvertedIndexReader, SegmentReader};
 use crate::columns::alphabet::ALPHABET;
 use crate::columns::char_docs::CharDocs;
 use crate::columns::doc_sets::{DocSet, DocSets, mark_docs};
+use crate::columns::drop_segment::GRAM;
 use crate::columns::idn::alias_of;
 use crate::columns::packed::Packed;
 use crate::columns::records::ScoreRecords;
@@ -31,9 +30,6 @@ use crate::columns::tlds::Tlds;
 use crate::error::GenerationError;
 use crate::storage::files::Files;
 
-/// Folder of the tantivy index within a generation.
-pub(super) const FOLDER: &str = "trigrams";
-pub(super) const GRAM: &str = "gram";
 /// Maximum characters of a gram.
 pub(super) const GRAM_CHARS: usize = 3;
 /// Maximum trigrams looked up for a longer text.
@@ -64,25 +60,20 @@ pub struct Trigrams {
 }
 
 impl Trigrams {
-    /// Opens the files that [`super::trigram_writer::write`] wrote for `listed` docs.
+    /// Opens the trigrams of `listed` docs that [`super::trigram_writer::write`] wrote.
     ///
     /// # Errors
     /// A file is damaged or does not match.
-    pub fn open(files: &Files, listed: u32, tlds: &Tlds) -> Result<Trigrams, GenerationError> {
+    pub fn open(
+        segment: &SegmentReader,
+        files: &Files,
+        listed: u32,
+        tlds: &Tlds,
+    ) -> Result<Trigrams, GenerationError> {
         let letters = CharDocs::open(files, listed)?;
-        let prefix = format!("{FOLDER}/");
-        // The files are kept in memory, so that changes on disk do not affect queries.
-        let directory = RamDirectory::create();
-        for name in files.names_under(&prefix) {
-            let copied =
-                directory.atomic_write(Path::new(&name[prefix.len()..]), &files.take(&name)?);
-            copied.map_err(|err| files.malformed(&name, err))?;
-        }
-        let failed = |err: tantivy::TantivyError| files.malformed(FOLDER, err);
-        let segment = open_segment(directory).map_err(failed)?;
-        files.check(segment.max_doc() == listed, FOLDER)?;
-        let field = segment.schema().get_field(GRAM).map_err(failed)?;
-        let postings = segment.inverted_index(field).map_err(failed)?;
+        let field = segment.schema().get_field(GRAM);
+        let postings = field.and_then(|field| segment.inverted_index(field));
+        let postings = postings.map_err(|err| files.malformed(GRAM, err))?;
         Ok(Trigrams { postings, letters, dotted: DottedTlds::new(tlds), listed })
     }
 
@@ -524,16 +515,5 @@ impl Cursor {
             self.block.advance();
             self.at = 0;
         }
-    }
-}
-
-fn open_segment(directory: RamDirectory) -> tantivy::Result<SegmentReader> {
-    let index = tantivy::Index::open(directory)?;
-    match index.searchable_segments()?.as_slice() {
-        [segment] => SegmentReader::open(segment),
-        segments => Err(tantivy::TantivyError::InternalError(format!(
-            "{} segments, expected 1",
-            segments.len()
-        ))),
     }
 }

@@ -729,7 +729,7 @@ mod tests {
             let built = rebuild(&index, &batches, &[], settings, DateTime::UNIX_EPOCH);
             // Tantivy gives its files random names.
             let files = built.expect("built").files.into_iter().filter_map(|(name, file)| {
-                let drawn = name.strip_prefix("trigrams/").and_then(|name| name.rsplit_once('.'));
+                let drawn = name.strip_prefix("drops/").and_then(|name| name.rsplit_once('.'));
                 match drawn {
                     Some((_, "json")) => None,
                     Some((_, kind)) => Some((kind.to_owned(), file.blake3)),
