@@ -829,7 +829,7 @@ mod tests {
         let dropped = table.dropped();
         let listed =
             DropsByRank::open(&files, &table.tlds, dropped, order.listed()).expect("sound");
-        let records = ScoreRecords::open(&files, dropped, order.listed()).expect("sound");
+        let records = ScoreRecords::open(&files, dropped).expect("sound");
         files.finish().expect("all files were read");
         Built { listed, records, rows: rows(&table), tlds: table.tlds }
     }

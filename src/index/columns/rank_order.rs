@@ -182,7 +182,6 @@ fn record_of(part: &Part, drop: usize) -> ScoreRecord<'_> {
         label: std::str::from_utf8(label).unwrap_or_default(),
         spread: u8::try_from(part.drops.open_tlds[drop]).unwrap_or(u8::MAX),
         features: Brief::of(part.drops.features(drop)),
-        rank: part.drops.again[drop].then_some(part.drops.rank[drop]),
     }
 }
 
@@ -248,7 +247,7 @@ pub fn records(
         all.for_each(|(at, &doc)| records.set(doc, &bytes[spans.range(at)]));
         Ok(())
     })?;
-    Ok((ScoreRecords::new(order.listed, records, &writer), writer))
+    Ok((ScoreRecords::new(records, &writer), writer))
 }
 
 #[cfg(test)]

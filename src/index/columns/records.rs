@@ -1,13 +1,12 @@
 //! Data of dropped names that is not in a column, by doc: the label, the number of TLDs open to the
 //! public with the label, and the features from which its score was computed. The TLD is a column
-//! of [`crate::columns::drops_by_rank`].
+//! of [`crate::columns::drop_fields`].
 //!
 //! A record is a few numbers in [`prefix_code`](super::prefix_code), with one code per [`Field`],
 //! followed by the label in [`symbols`](super::symbols), which takes the last bytes:
 //!
 //! ```text
 //! bytes of the label; flags of the features; spread
-//! the unrounded score, 16 bits: only of names that were registered again, which have no column of it
 //! unless the name is to be scored again:
 //!   pronounceability; points of market and of pronounceability, each as a code and five bits
 //!   per token: mark and whether it is the last; if it is not, its length
@@ -61,8 +60,6 @@ impl Field {
 /// Records of all dropped names, by doc.
 #[derive(Debug, Default)]
 pub struct ScoreRecords {
-    /// Docs on the drops list.
-    listed: u32,
     symbols: Symbols,
     codes: [PrefixCode; Field::COUNT],
     spans: Spans,
@@ -85,8 +82,6 @@ pub struct ScoreRecord<'a> {
     pub spread: u8,
     /// Input of the score, which the scorer can read.
     pub features: Brief<'a>,
-    /// The unrounded score, if it is not in a column.
-    pub rank: Option<u16>,
 }
 
 /// An encoder of records.
@@ -115,8 +110,7 @@ impl ScoreRecord<'_> {
         let again = tokens.is_empty() || tokens.len() > TOKEN_BYTES;
         visit(Field::LabelBytes, label_bytes as u16, 0, 0);
         visit(Field::Flags, if again { SCORE_AGAIN } else { flags }, 0, 0);
-        let rank = self.rank.map_or((0, 0), |rank| (rank.into(), u16::BITS));
-        visit(Field::Spread, self.spread.into(), rank.0, rank.1);
+        visit(Field::Spread, self.spread.into(), 0, 0);
         if again {
             return;
         }
@@ -220,9 +214,8 @@ impl NewRecords {
 
 impl ScoreRecords {
     /// Takes the records that a writer built.
-    pub fn new(listed: u32, records: NewRecords, writer: &RecordWriter) -> ScoreRecords {
+    pub fn new(records: NewRecords, writer: &RecordWriter) -> ScoreRecords {
         ScoreRecords {
-            listed,
             symbols: writer.symbols.reader(),
             codes: array::from_fn(|at| writer.codes[at].reader()),
             spans: records.spans,
@@ -240,11 +233,11 @@ impl ScoreRecords {
         writer.write(draft)
     }
 
-    /// Opens the records of `docs` dropped names, the first `listed` on the drops list.
+    /// Opens the records of `docs` dropped names.
     ///
     /// # Errors
     /// A file is damaged, or does not hold `docs` records.
-    pub fn open(files: &Files, docs: u32, listed: u32) -> Result<ScoreRecords, GenerationError> {
+    pub fn open(files: &Files, docs: u32) -> Result<ScoreRecords, GenerationError> {
         let (lens, bytes): (Vec<u8>, Vec<u8>) = (files.take(LENS)?, files.take(BYTES)?);
         let spans = Spans::from_lens(lens);
         let spans = spans.filter(|it| (it.len(), it.end()) == (docs as usize, bytes.len()));
@@ -252,7 +245,6 @@ impl ScoreRecords {
         let codes = read_codes(&files.take(CODES)?);
         files.check(codes.is_some(), CODES)?;
         Ok(ScoreRecords {
-            listed,
             symbols: Symbols::open(files)?,
             codes: codes.unwrap_or_default(),
             spans: spans.unwrap_or_default(),
@@ -274,7 +266,6 @@ impl ScoreRecords {
         buffer.tokens.clear();
         let flags = read(Field::Flags, &mut bits);
         let spread = read(Field::Spread, &mut bits) as u8;
-        let rank = (doc >= self.listed).then(|| bits.take(u16::BITS) as u16);
         let mut features = Brief::default();
         if flags != SCORE_AGAIN {
             features.flags = flags;
@@ -299,7 +290,7 @@ impl ScoreRecords {
             }
         }
         features.tokens = &buffer.tokens;
-        ScoreRecord { label: &buffer.label, spread, features, rank }
+        ScoreRecord { label: &buffer.label, spread, features }
     }
 
     /// Loads the memory of several records in parallel, instead of waiting for each cache miss.
@@ -340,8 +331,8 @@ mod tests {
     use super::*;
     use crate::columns::fixtures::round_trip;
 
-    /// Returns records with all kinds of fields; the last `again` have their unrounded score.
-    fn records<'a>(labels: &'a [String], tokens: &'a [u8], again: usize) -> Vec<ScoreRecord<'a>> {
+    /// Returns records with all kinds of fields.
+    fn records<'a>(labels: &'a [String], tokens: &'a [u8]) -> Vec<ScoreRecord<'a>> {
         let record = |(at, label): (usize, &'a String)| ScoreRecord {
             label,
             spread: at as u8,
@@ -352,7 +343,6 @@ mod tests {
                 pronounceability_points: (at as i16 - 60) * 9,
                 tokens: &tokens[at % 9 / 2..at % 9 / 2 + [1, 3, 7][at % 3]],
             },
-            rank: (at >= labels.len() - again).then_some(at as u16 * 300),
         };
         labels.iter().enumerate().map(record).collect()
     }
@@ -361,7 +351,7 @@ mod tests {
     fn records_round_trip_on_disk() {
         let tokens: Vec<u8> = (1..200).collect();
         let labels: Vec<String> = (0..120).map(|at| format!("label{at}-{}", at * at)).collect();
-        let mut records = records(&labels, &tokens, 7);
+        let mut records = records(&labels, &tokens);
         records[3].features = Brief::default();
         records[4].features.tokens = &tokens[..TOKEN_BYTES - 1];
         records[5].features.tokens = &tokens[..TOKEN_BYTES + 1];
@@ -379,9 +369,9 @@ mod tests {
         let lens = encoded.iter().map(|record| record.len() as u8).collect();
         let mut new = NewRecords::with_lens(lens).expect("few");
         (0..).zip(&encoded).for_each(|(doc, record)| new.set(doc, record));
-        let made = ScoreRecords::new(113, new, &writer);
+        let made = ScoreRecords::new(new, &writer);
         let (_folder, files) = round_trip(|draft| made.write(&writer, draft)).expect("written");
-        let read = ScoreRecords::open(&files, 120, 113).expect("sound");
+        let read = ScoreRecords::open(&files, 120).expect("sound");
         // A label of too many tokens is scored again.
         records[5].features = Brief::default();
         let mut buffer = RecordBuffer::default();
@@ -391,7 +381,7 @@ mod tests {
                 assert_eq!(&*from.label(doc), record.label);
             }
         }
-        assert!(ScoreRecords::open(&files, 119, 113).is_err(), "of another number");
+        assert!(ScoreRecords::open(&files, 119).is_err(), "of another number");
     }
 
     #[test]

@@ -186,7 +186,7 @@ fn open_parts(manifest: Manifest, files: &Files) -> Result<Generation, Generatio
         by_tld,
         drop_history: DropHistory::open(files, names)?,
         drops_by_rank: DropsByRank::open(files, &tlds, dropped, listed)?,
-        records: ScoreRecords::open(files, dropped, listed)?,
+        records: ScoreRecords::open(files, dropped)?,
         tlds,
         manifest,
     };

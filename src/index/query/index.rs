@@ -536,14 +536,13 @@ impl Generation {
         tld: u16,
         buffer: &'a mut RecordBuffer,
     ) -> StoredScore<'a> {
-        let ScoreRecord { label, spread, features, rank } = self.records.get(doc, buffer);
-        let rank = rank.unwrap_or_else(|| self.drops_by_rank.rank(doc));
+        let ScoreRecord { label, spread, features } = self.records.get(doc, buffer);
         let tlds = match spread {
             u8::MAX => self.names.label_range(label).len() as u32,
             spread => spread.into(),
         };
         let spread = Spread { tlds, coverage: self.manifest.coverage };
-        let features = Features::Brief(features, rank);
+        let features = Features::Brief(features, self.drops_by_rank.rank(doc));
         StoredScore { label, tld: self.tlds.name(tld), spread, features }
     }
 }
