@@ -2,10 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 use chrono::DateTime;
+use tantivy::collector::sort_key::SortByStaticFastValue;
+use tantivy::collector::{Count, DocSetCollector, TopDocs};
+use tantivy::query::{AllQuery, BooleanQuery, Query, RangeQuery, TermQuery};
+use tantivy::schema::IndexRecordOption;
+use tantivy::{Order, Term};
 
+use crate::columns::drop_segment::DropField;
 use crate::columns::fixtures::TestTables;
 use crate::columns::slices::{docs_of, ones};
 use crate::corpus::batch::{self, Batch, BatchMeta, Entry, StoredObservation};
@@ -802,4 +809,129 @@ fn text_anywhere_is_found_as_by_a_scan() {
         left_out += usize::from(expected.len() < names.len() / 2);
     }
     assert!(answered > queries / 2 && left_out > queries / 3, "{answered} {left_out}");
+}
+
+/// Adds a condition on a field to `filter`. Returns the values that pass.
+fn add_range(made: &mut TestTables, of: &Layer, field: DropField, filter: &mut Filter) -> [u16; 2] {
+    let drops = &of.drops_by_rank;
+    let doc = made.below(drops.len() as usize) as u32;
+    let mut near =
+        |value: u16| [value - value.min(made.below(9) as u16), value + made.below(9) as u16];
+    let days = |[from, to]: [u16; 2]| DayRange { from: Some(day(from)), to: Some(day(to)) };
+    match field {
+        DropField::Dqs => {
+            let range = near(drops.dqs(doc).points().into());
+            [filter.min_dqs, filter.max_dqs] = range.map(|points| Dqs::clamped(points.into()));
+            range
+        }
+        DropField::Length => {
+            let range = near(drops.length(doc).into());
+            [filter.min_len, filter.max_len] = range.map(|length| length as u8);
+            range
+        }
+        DropField::Tld => {
+            filter.tlds = vec![of.tlds.name(drops.tld(doc)).into()];
+            [drops.tld(doc); 2]
+        }
+        DropField::DropDay => {
+            let range = near(drops.drop_date(doc));
+            filter.drop.dropped = days(range);
+            range
+        }
+        DropField::ReleaseDay => {
+            let range = near(drops.release(doc));
+            filter.drop.release = days(range);
+            range
+        }
+        DropField::Rank => unreachable!("no filter has a condition on it"),
+    }
+}
+
+/// Returns a trigram of a label that no TLD contains.
+fn gram(made: &mut TestTables, layer: &Layer) -> Option<String> {
+    let name = layer.name_of(made.below(layer.drops_by_rank.len() as usize) as u32);
+    let name = if made.below(2) == 0 { to_unicode(&name) } else { name.into() };
+    let label: Vec<char> = name.split('.').next()?.chars().collect();
+    let grams: Vec<String> = label.windows(3).map(String::from_iter).collect();
+    let gram = grams.get(made.below(grams.len().max(1)))?;
+    let is_in = |tld: &String| tld.contains(gram) || to_unicode(tld).contains(gram);
+    (!layer.tlds.names().iter().any(is_in)).then(|| gram.clone())
+}
+
+/// tantivy opens the folder, and its own searcher and collectors find and sort the same drops.
+#[test]
+fn tantivy_finds_and_sorts_the_same_drops() {
+    let mut made = TestTables::new(29);
+    let names = names(&mut made, 9_000);
+    let mut lists = Lists::new();
+    lists.add_some(&mut made, &names, 2);
+    lists.add_some(&mut made, &names, 3);
+    let manifest = lists.rebuild();
+    let folder = manifest::folder_of(&lists.index(), manifest.generation).join("drops");
+    let opened = tantivy::Index::open_in_dir(folder).expect("opens");
+    let (schema, searcher) = (opened.schema(), opened.reader().expect("opens").searcher());
+    assert_eq!(searcher.num_docs(), u64::from(manifest.drops));
+    assert!(manifest.drops < manifest.dropped, "some were registered again");
+    let index = lists.current();
+    let layer = &index.layers()[0];
+    let as_of = AsOf { today: day(TODAY), catch_days: 5 };
+    let field = |field: DropField| schema.get_field(field.name()).expect("in the schema");
+    let (mut found_some, mut by_gram) = (0, 0);
+    for _ in 0..600 {
+        let mut common = Filter::default();
+        let mut queries: Vec<Box<dyn Query>> = vec![Box::new(AllQuery)];
+        for of in DropField::ALL.into_iter().filter(|&field| field != DropField::Rank) {
+            if made.below(4) == 0 {
+                let range = add_range(&mut made, layer, of, &mut common);
+                let [from, to] = range.map(|value| Term::from_field_u64(field(of), value.into()));
+                let range = RangeQuery::new(Bound::Included(from), Bound::Included(to));
+                queries.push(Box::new(range));
+            }
+        }
+        let contains = if made.below(2) == 0 { gram(&mut made, layer) } else { None };
+        if let Some(gram) = &contains {
+            let term = Term::from_field_text(schema.get_field("gram").expect("a field"), gram);
+            queries.push(Box::new(TermQuery::new(term, IndexRecordOption::Basic)));
+        }
+        let query = BooleanQuery::intersection(queries);
+        let contains = contains.map(|gram| Substring::parse(&gram).expect("of a label"));
+        let (limit, sort) = (1 + made.below(200) as u32, Sort::default());
+        let filter =
+            DropFilter { common, view: View::All, contains, sort, after: None, limit, offset: 0 };
+        let docs = searcher.search(&query, &DocSetCollector).expect("readable");
+        let mut docs: Vec<u32> = docs.into_iter().map(|address| address.doc_id).collect();
+        docs.sort_unstable();
+        let on_day = index.day(as_of);
+        let (_, layer_day) = index.layers_on(&on_day).next().expect("one layer");
+        let mut expected = Vec::new();
+        let matching = layer.matching(&filter, layer_day).expect("readable");
+        docs_of(0, &matching, |doc| expected.push(doc));
+        assert_eq!(docs, expected, "{filter:?}");
+        assert_eq!(searcher.search(&query, &Count).expect("readable"), docs.len(), "{filter:?}");
+        found_some += usize::from(!docs.is_empty());
+        by_gram += usize::from(!docs.is_empty() && filter.contains.is_some());
+        for (key, of) in [
+            (SortKey::Dqs, DropField::Dqs),
+            (SortKey::Length, DropField::Length),
+            (SortKey::Dropped, DropField::DropDay),
+            (SortKey::Release, DropField::ReleaseDay),
+        ] {
+            let descending = made.below(2) == 0;
+            let filter = DropFilter { sort: Sort { key, descending }, ..filter.clone() };
+            let order = if descending { Order::Desc } else { Order::Asc };
+            let top = TopDocs::with_limit(limit as usize);
+            let top = top.order_by_fast_field::<u64>(of.name(), order);
+            let top = searcher.search(&query, &top).expect("readable");
+            let top: Vec<u32> = top.into_iter().map(|(_, address)| address.doc_id).collect();
+            // The only layer's docs are the places.
+            assert_eq!(top, index.drop_places(&filter, as_of).expect("readable"), "{filter:?}");
+        }
+        let by = |of: DropField| SortByStaticFastValue::<u64>::for_field(of.name());
+        let by_rank = ((by(DropField::Dqs), Order::Desc), (by(DropField::Rank), Order::Desc));
+        let best = TopDocs::with_limit(limit as usize).order_by(by_rank);
+        let best = searcher.search(&query, &best).expect("readable").into_iter();
+        let best: Vec<u32> = best.map(|(_, address)| address.doc_id).collect();
+        assert_eq!(best, index.drop_places(&filter, as_of).expect("readable"), "{filter:?}");
+    }
+    assert!(found_some > 300 && by_gram > 50, "{found_some} {by_gram}");
 }
