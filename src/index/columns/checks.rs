@@ -9,16 +9,14 @@
 use std::ops::RangeInclusive;
 
 use crate::columns::day_column::{DayColumn, DayTest};
-use crate::columns::drop_days::DropDays;
+use crate::columns::drop_fields::DropFields;
 use crate::columns::first_batches::FirstBatches;
 use crate::columns::label::{MarkTest, TextTest, TextTrail};
 use crate::columns::names::text_of;
-use crate::columns::packed::Packed;
 use crate::columns::popularity::Popularity;
 use crate::columns::properties::{Properties, PropertyTests, TraitTest};
-use crate::columns::rank_key::{dqs_of, length_of, rank_key};
+use crate::columns::rank_key::{dqs_of, length_of};
 use crate::columns::records::ScoreRecords;
-use crate::columns::scores::Scores;
 use crate::columns::tlds::Tlds;
 use crate::vocab::budget;
 use crate::vocab::day::Day;
@@ -32,21 +30,13 @@ const WORDS_PER_LOOK: usize = 64;
 /// Columns of dropped names, by doc.
 #[derive(Clone, Copy)]
 pub struct DropColumns<'a> {
-    /// TLD numbers.
-    pub tlds: &'a Packed,
-    pub scores: &'a Scores,
-    pub days: &'a DropDays,
+    pub fields: &'a DropFields,
+    pub drop_days: &'a DayColumn,
+    pub release_days: &'a DayColumn,
     pub properties: &'a Properties,
     pub first_batches: &'a FirstBatches,
     pub popularity: &'a Popularity,
     pub records: &'a ScoreRecords,
-}
-
-impl DropColumns<'_> {
-    /// Returns the rank key of a doc.
-    pub fn key(&self, doc: u32) -> u16 {
-        rank_key(self.scores.dqs(doc), self.properties.length(doc))
-    }
 }
 
 /// Conditions on properties of every name: score, length, TLD, label and number of TLDs.
@@ -154,8 +144,8 @@ impl<'a> DropChecks<'a> {
             columns,
             name: NameChecks::new(filter, tlds),
             properties: PropertyTests::new(filter, columns.properties),
-            dropped: test(columns.days.drop_column(), filter.drop.dropped),
-            release: test(columns.days.release_column(), filter.drop.release),
+            dropped: test(columns.drop_days, filter.drop.dropped),
+            release: test(columns.release_days, filter.drop.release),
             lists: (!is_open).then(|| columns.first_batches.newer_than(since, after)),
             max_rank: filter.drop.max_rank,
         }
@@ -164,16 +154,17 @@ impl<'a> DropChecks<'a> {
     /// Clears the bits of the docs that fail, starting at doc `64 * first`. The caller checks scores
     /// and TLDs, which have a range and bitmaps.
     pub fn keep(&self, first: usize, words: &mut [u64]) {
-        let DropColumns { days, properties, first_batches, popularity, records, .. } = self.columns;
+        let DropColumns { fields, drop_days, release_days, properties, .. } = self.columns;
+        let DropColumns { first_batches, popularity, records, .. } = self.columns;
         if let Some(most) = self.max_rank {
             popularity.keep(most, first, words);
         }
         self.properties.keep(properties, first, words);
         if let Some(test) = &self.release {
-            days.keep_released(test, first, words);
+            release_days.keep(test, first, words, |doc| fields.release_day(doc));
         }
         if let Some(test) = &self.dropped {
-            days.keep_dropped(test, first, words);
+            drop_days.keep(test, first, words, |doc| fields.drop_day(doc));
         }
         if let Some(lists) = &self.lists {
             first_batches.keep(lists, first, words);
@@ -202,16 +193,16 @@ impl<'a> DropChecks<'a> {
 
     /// Returns true if a doc passes all conditions.
     pub fn passes(&self, doc: u32) -> bool {
-        let DropColumns { tlds, days, properties, first_batches, popularity, records, .. } =
+        let DropColumns { fields, properties, first_batches, popularity, records, .. } =
             self.columns;
         let in_range = |test: &Option<DayTest>, day: &dyn Fn(u32) -> u16| {
             test.as_ref().is_none_or(|test| test.passes(day(doc)))
         };
         let of_list = |lists: &Vec<bool>| lists[first_batches.number(doc) as usize - 1];
-        self.name.key_passes(self.columns.key(doc))
-            && self.name.tld_passes(tlds.get(doc as usize) as u16)
-            && in_range(&self.release, &|doc| days.released(doc))
-            && in_range(&self.dropped, &|doc| days.dropped(doc))
+        self.name.key_passes(fields.key(doc))
+            && self.name.tld_passes(fields.tld(doc))
+            && in_range(&self.release, &|doc| fields.release_day(doc))
+            && in_range(&self.dropped, &|doc| fields.drop_day(doc))
             && self.properties.passes(properties, doc)
             && self.lists.as_ref().is_none_or(of_list)
             && self.max_rank.is_none_or(|most| popularity.best(doc).is_some_and(|it| it <= most))

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
-use crate::columns::drop_days::DropDays;
-use crate::columns::packed::Packed;
+use crate::columns::drop_fields::{BLOCK, DropFields};
+use crate::columns::drop_segment::DropField;
 use crate::columns::slices::has_doc;
 use crate::columns::tlds::Tlds;
 use crate::filter::{AsOf, DROPPED_TODAY, RELEASED, View, stage_code, stage_code_in};
@@ -31,9 +31,7 @@ const GATHER: u64 = 0x0102_0408_1020_4080;
 pub struct DropDates<'a> {
     /// Number of docs on the drops list.
     pub listed: u32,
-    /// TLD numbers.
-    pub tlds: &'a Packed,
-    pub days: &'a DropDays,
+    pub fields: &'a DropFields,
     /// Bitmap of docs that have no stage, as if they were registered again; empty for none.
     pub hidden: &'a [u64],
 }
@@ -117,7 +115,7 @@ impl DayStages {
             pending: &pending,
         };
         let on_list = drops.listed as usize;
-        let mut by_doc = vec![0; drops.tlds.len()];
+        let mut by_doc = vec![0; drops.fields.docs() as usize];
         let pieces: Vec<Piece> = by_doc[..on_list]
             .par_chunks_mut(DOCS_PER_PIECE)
             .enumerate()
@@ -195,17 +193,22 @@ impl Rule<'_> {
     /// Computes the codes of docs, starting at doc `first`.
     fn judge(&self, drops: DropDates<'_>, first: usize, codes: &mut [u8]) -> Piece {
         let mut seen = vec![0; self.pending.len()];
-        for (doc, code) in (first as u32..).zip(&mut *codes) {
-            let tld = drops.tlds.get(doc as usize) as u16;
-            if !drops.hidden.is_empty() && has_doc(drops.hidden, doc) {
-                continue;
-            }
-            *code = self.code(tld, drops.days.dropped(doc), drops.days.released(doc));
-            seen[usize::from(tld)] |= *code;
-        }
         let mut bits: [Vec<u64>; CODE_BITS] = Default::default();
-        for chunk in codes.chunks(64) {
-            let words = bit_words(chunk);
+        let mut values = [[0; BLOCK]; 3];
+        for (start, codes) in (first as u32..).step_by(BLOCK).zip(codes.chunks_mut(BLOCK)) {
+            let fields = [DropField::Tld, DropField::DropDay, DropField::ReleaseDay];
+            for (field, values) in fields.into_iter().zip(&mut values) {
+                drops.fields.read(field, start, values);
+            }
+            for (at, code) in codes.iter_mut().enumerate() {
+                if !drops.hidden.is_empty() && has_doc(drops.hidden, start + at as u32) {
+                    continue;
+                }
+                let [tld, drop_date, release] = values.each_ref().map(|values| values[at] as u16);
+                *code = self.code(tld, drop_date, release);
+                seen[usize::from(tld)] |= *code;
+            }
+            let words = bit_words(codes);
             bits.iter_mut().zip(words).for_each(|(bits, word)| bits.push(word));
         }
         Piece { bits, seen }

@@ -10,25 +10,20 @@
 //! walk, so first pages are cheap; matches before the offset are counted, not visited. An unknown
 //! total needs a walk to the end; on a long list, all cores walk pieces of it.
 //!
-//! The columns from which rows are built are [`Packed`]: all numbers have as many bits as the
-//! largest needs.
+//! Rows are built from fast fields ([`DropFields`]), and orders and checks of single docs read them.
 
-use std::hint::black_box;
 use std::io;
 use std::ops::{ControlFlow, Range};
 
 use crate::columns::checks::{DropChecks, DropColumns};
 use crate::columns::day::{DayStages, DropDates, StageDocs};
-use crate::columns::day_column::DayColumn;
+use crate::columns::day_column::{DayColumn, DayFiles};
 use crate::columns::doc_sets::{DocSet, DocSets};
-use crate::columns::drop_days::DropDays;
 use crate::columns::drop_fields::DropFields;
 use crate::columns::drop_segment::{self, NewSegment};
 use crate::columns::first_batches::FirstBatches;
-use crate::columns::packed::Packed;
 use crate::columns::popularity::Popularity;
 use crate::columns::properties::{Properties, Property};
-use crate::columns::rank_key::rank_key;
 use crate::columns::rank_order::{self, DropRows, RankOrder};
 use crate::columns::records::ScoreRecords;
 use crate::columns::scores::Scores;
@@ -46,6 +41,9 @@ use crate::vocab::dqs::Dqs;
 use crate::vocab::time::UnixMs;
 
 const TLD: &str = "listed.tld";
+const DROPPED: DayFiles = DayFiles { cuts: "listed.drop-cuts", periods: "listed.drop-periods" };
+const RELEASED: DayFiles =
+    DayFiles { cuts: "listed.release-cuts", periods: "listed.release-periods" };
 
 /// Words of the first window, and of the largest one, which fits the L1 cache.
 const WINDOW_WORDS_MIN: usize = 32;
@@ -64,10 +62,10 @@ const PIECES_MAX: u32 = 8;
 pub struct DropsByRank {
     /// Number of docs on the list; names registered again follow them.
     listed: u32,
-    tld: Packed,
-    scores: Scores,
     fields: DropFields,
-    days: DropDays,
+    scores: Scores,
+    drop_days: DayColumn,
+    release_days: DayColumn,
     first_batches: FirstBatches,
     properties: Properties,
     popularity: Popularity,
@@ -88,11 +86,8 @@ pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), Buil
         || {
             let rows = rows;
             segment.write_fields(&rows.rows)?;
-            let numbers = tlds.iter().map(|&tld| tld.into());
-            Packed::new(table.tlds.len(), tlds.len(), numbers).write(TLD, draft)?;
-            Scores::new(&rows.column(|row| row.key), on_list.len()).write(draft)?;
-            let days = [rows.column(|row| row.drop_date), rows.column(|row| row.release)];
-            DropDays::write(&days[0], &days[1], draft)?;
+            DayColumn::write(DROPPED, &rows.column(|row| row.drop_date), draft)?;
+            DayColumn::write(RELEASED, &rows.column(|row| row.release), draft)?;
             let first_batches = rows.column(|row| row.first_batch);
             FirstBatches::write(&first_batches, &table.batches, draft)?;
             Popularity::write(table, order, draft)?;
@@ -119,22 +114,22 @@ impl DropsByRank {
         dropped: u32,
         listed: u32,
     ) -> Result<DropsByRank, GenerationError> {
-        let tld = Packed::open(TLD, tlds.len(), dropped as usize, files)?;
-        let scores = Scores::open(files, dropped, listed)?;
-        let days = DropDays::open(files, dropped)?;
+        let segment = drop_segment::open(files, dropped, listed)?;
+        let fields = DropFields::open(&segment, tlds.len(), files)?;
+        let scores = Scores::new(listed, |doc| fields.dqs(doc));
+        let drop_days = DayColumn::open(files, DROPPED, dropped)?;
+        let release_days = DayColumn::open(files, RELEASED, dropped)?;
         let properties = Properties::open(files, dropped)?;
         let popularity = Popularity::open(files, dropped)?;
         let first_batches = FirstBatches::open(files, dropped)?;
         let tld_docs = DocSets::open(TLD, files, listed, tlds.len())?;
-        let segment = drop_segment::open(files, dropped, listed)?;
-        let fields = DropFields::open(&segment, tlds.len(), files)?;
         let trigrams = Trigrams::open(&segment, files, listed, tlds)?;
         Ok(DropsByRank {
             listed,
-            tld,
-            scores,
             fields,
-            days,
+            scores,
+            drop_days,
+            release_days,
             first_batches,
             properties,
             popularity,
@@ -145,8 +140,7 @@ impl DropsByRank {
 
     /// Returns the columns that stages are computed from; docs in the bitmap `hidden` have none.
     pub fn dates<'a>(&'a self, hidden: &'a [u64]) -> DropDates<'a> {
-        let DropsByRank { listed, tld, days, .. } = self;
-        DropDates { listed: *listed, tlds: tld, days, hidden }
+        DropDates { listed: self.listed, fields: &self.fields, hidden }
     }
 
     /// Returns the number of docs on the drops list.
@@ -161,18 +155,18 @@ impl DropsByRank {
 
     /// Returns the number of docs of all dropped names.
     pub fn dropped(&self) -> u32 {
-        self.tld.len() as u32
+        self.fields.docs()
     }
 
     /// Returns the TLD number of a doc.
     #[inline]
     pub fn tld(&self, doc: u32) -> u16 {
-        self.tld.get(doc as usize) as u16
+        self.fields.tld(doc)
     }
 
     /// Returns the rank key of a doc.
     pub fn key(&self, doc: u32) -> u16 {
-        rank_key(self.dqs(doc), self.length(doc))
+        self.fields.key(doc)
     }
 
     /// Returns the unrounded score of a doc, as [`crate::scorer::Grade::rank`].
@@ -183,18 +177,18 @@ impl DropsByRank {
     /// Returns the latest drop date of a doc, as [`crate::vocab::day::Day::raw`].
     #[inline]
     pub fn drop_date(&self, doc: u32) -> u16 {
-        self.days.dropped(doc)
+        self.fields.drop_day(doc)
     }
 
     /// Returns the effective release of a doc.
     #[inline]
     pub fn release(&self, doc: u32) -> u16 {
-        self.days.released(doc)
+        self.fields.release_day(doc)
     }
 
     /// Returns the columns of latest drop dates and of effective releases.
     pub fn day_columns(&self) -> (&DayColumn, &DayColumn) {
-        (self.days.drop_column(), self.days.release_column())
+        (&self.drop_days, &self.release_days)
     }
 
     /// Returns the first list of each drop.
@@ -206,8 +200,8 @@ impl DropsByRank {
     /// drop of the TLD. Considers only drops that `counts` accepts.
     pub fn newest_lists(&self, counts: impl Fn(u32) -> bool) -> Vec<Option<UnixMs>> {
         let mut newest = Vec::new();
-        for (doc, tld) in (0..).zip(self.tld.iter()).filter(|&(doc, _)| counts(doc)) {
-            let at = tld as usize;
+        for doc in (0..self.dropped()).filter(|&doc| counts(doc)) {
+            let at = usize::from(self.tld(doc));
             newest.resize(newest.len().max(at + 1), None);
             let observed = self.first_batches.observed(self.first_batches.number(doc));
             newest[at] = newest[at].max(Some(observed));
@@ -238,9 +232,9 @@ impl DropsByRank {
     /// Returns the columns that conditions are checked against.
     pub fn columns<'a>(&'a self, records: &'a ScoreRecords) -> DropColumns<'a> {
         DropColumns {
-            tlds: &self.tld,
-            scores: &self.scores,
-            days: &self.days,
+            fields: &self.fields,
+            drop_days: &self.drop_days,
+            release_days: &self.release_days,
             properties: &self.properties,
             first_batches: &self.first_batches,
             popularity: &self.popularity,
@@ -250,13 +244,12 @@ impl DropsByRank {
 
     /// Loads the columns of some docs in parallel; see [`ScoreRecords::prefetch`].
     pub fn prefetch(&self, docs: &[u32]) {
-        let of = |doc| self.tld(doc) ^ self.release(doc);
-        black_box(docs.iter().fold(0, |all, &doc| all ^ of(doc)));
+        self.fields.prefetch(docs);
     }
 
     /// Returns the score of a doc.
     pub fn dqs(&self, doc: u32) -> Dqs {
-        self.scores.dqs(doc)
+        self.fields.dqs(doc)
     }
 
     /// Returns the label length of a doc in characters.
@@ -462,7 +455,7 @@ impl DropsByRank {
         tlds: &'a Tlds,
         records: &'a ScoreRecords,
     ) -> io::Result<Walk<'a>> {
-        let names = SearchedNames { tld: &self.tld, tlds, records };
+        let names = SearchedNames { fields: &self.fields, tlds, records };
         let wanted = tlds.numbers(&filter.common.tlds);
         let seeker = match &filter.contains {
             Some(text) => Some(self.trigrams.seeker(

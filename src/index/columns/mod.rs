@@ -12,7 +12,6 @@ pub mod checks;
 pub mod day;
 pub mod day_column;
 pub mod doc_sets;
-pub mod drop_days;
 pub mod drop_fields;
 pub mod drop_history;
 pub mod drop_segment;

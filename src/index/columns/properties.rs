@@ -135,12 +135,6 @@ impl Properties {
         &self.0[property as usize]
     }
 
-    /// Returns the number of characters of the label of a doc.
-    #[inline]
-    pub fn length(&self, doc: u32) -> u8 {
-        self.column(Property::Length).value(doc)
-    }
-
     /// Returns the number of names by kind, whether capped or not, in the order of [`Kind::ALL`].
     pub fn count_kinds(&self, matches: &[u64]) -> Vec<u32> {
         let counts = self.column(Property::Kind).count(matches);

@@ -466,7 +466,7 @@ fn row_of(key: u16) -> usize {
 }
 
 /// Returns the first number below `end` from which on `holds` is true, or else `end`.
-fn first_where(end: usize, holds: impl Fn(usize) -> bool) -> usize {
+pub fn first_where(end: usize, holds: impl Fn(usize) -> bool) -> usize {
     let (mut from, mut to) = (0, end);
     while from < to {
         let middle = from.midpoint(to);

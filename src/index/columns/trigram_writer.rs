@@ -174,10 +174,7 @@ fn text_of(id: usize) -> [u8; GRAM_CHARS] {
 }
 
 /// Writes all postings of `texts`, terms in order.
-fn write_postings(
-    texts: &IndexedNames<'_>,
-    out: &mut FieldSerializer<'_>,
-) -> io::Result<()> {
+fn write_postings(texts: &IndexedNames<'_>, out: &mut FieldSerializer<'_>) -> io::Result<()> {
     let pieces: Vec<Range<usize>> = (0..texts.tld.len())
         .step_by(DOCS_PER_PIECE)
         .map(|first| first..texts.tld.len().min(first + DOCS_PER_PIECE))

@@ -22,9 +22,9 @@ use tantivy::{InvertedIndexReader, SegmentReader};
 use crate::columns::alphabet::ALPHABET;
 use crate::columns::char_docs::CharDocs;
 use crate::columns::doc_sets::{DocSet, DocSets, mark_docs};
+use crate::columns::drop_fields::DropFields;
 use crate::columns::drop_segment::GRAM;
 use crate::columns::idn::alias_of;
-use crate::columns::packed::Packed;
 use crate::columns::records::ScoreRecords;
 use crate::columns::tlds::Tlds;
 use crate::error::GenerationError;
@@ -46,8 +46,7 @@ const SPARSE: u64 = 1 << 14;
 #[derive(Clone, Copy)]
 pub struct SearchedNames<'a> {
     pub records: &'a ScoreRecords,
-    /// TLD numbers.
-    pub tld: &'a Packed,
+    pub fields: &'a DropFields,
     pub tlds: &'a Tlds,
 }
 
@@ -390,7 +389,7 @@ impl Seeker<'_> {
 
     /// Clears the bits of the docs without an occurrence of the text that starts in the label.
     fn read(&self, first: usize, words: &mut [u64]) {
-        let SearchedNames { tld, tlds, records, .. } = self.names;
+        let SearchedNames { fields, tlds, records } = self.names;
         let mut docs = Vec::with_capacity(DOCS_READ);
         for (at, chunk) in words.chunks_mut(WORDS_READ).enumerate() {
             let start = ((first + at * WORDS_READ) * 64) as u32;
@@ -399,7 +398,7 @@ impl Seeker<'_> {
             for docs in docs.chunks(DOCS_READ) {
                 records.prefetch(docs);
                 for &doc in docs {
-                    let tld = tlds.name(tld.get(doc as usize) as u16);
+                    let tld = tlds.name(fields.tld(doc));
                     if !self.needle.is_in(records.label(doc).as_bytes(), tld) {
                         chunk[(doc - start) as usize / 64] &= !(1 << (doc % 64));
                     }
