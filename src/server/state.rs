@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use crate::server::settings::Deadlines;
+use crate::vocab::named::named_enum;
 
 /// Extra time after the deadline of a request for the client to read the error response.
 const ERROR_GRACE: Duration = Duration::from_secs(1);
@@ -26,43 +27,22 @@ pub(super) enum Protocol {
     Http2,
 }
 
-/// The timeout that closed a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TimeoutKind {
-    /// The client sent nothing.
-    FirstByte,
-    /// A request head was incomplete.
-    Header,
-    /// No further request arrived.
-    Idle,
-    /// A request, including its response, took too long.
-    Request,
-    /// The client did not read the response.
-    WriteStall,
-    /// The TLS handshake was incomplete.
-    Handshake,
-}
-
-impl TimeoutKind {
-    pub(super) const ALL: [TimeoutKind; 6] = [
-        TimeoutKind::FirstByte,
-        TimeoutKind::Header,
-        TimeoutKind::Idle,
-        TimeoutKind::Request,
-        TimeoutKind::WriteStall,
-        TimeoutKind::Handshake,
-    ];
-
-    /// The value of the label `late` and of the log field.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            TimeoutKind::FirstByte => "first_byte",
-            TimeoutKind::Header => "header",
-            TimeoutKind::Idle => "idle",
-            TimeoutKind::Request => "request",
-            TimeoutKind::WriteStall => "write_stall",
-            TimeoutKind::Handshake => "handshake",
-        }
+named_enum! {
+    /// The timeout that closed a connection, named as in the label `late` and the log.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum TimeoutKind {
+        /// The client sent nothing.
+        FirstByte = "first_byte",
+        /// A request head was incomplete.
+        Header = "header",
+        /// No further request arrived.
+        Idle = "idle",
+        /// A request, including its response, took too long.
+        Request = "request",
+        /// The client did not read the response.
+        WriteStall = "write_stall",
+        /// The TLS handshake was incomplete.
+        Handshake = "handshake",
     }
 }
 

@@ -19,6 +19,7 @@ use crate::intake::tables::{KeepError, TablesFolder};
 use crate::presets::Flow;
 use crate::settings::{Source, shown, zone_of};
 use crate::state::{Folder, Known, Retry, SourceState};
+use crate::vocab::named::named_enum;
 use crate::vocab::new_file;
 use crate::vocab::tables::{Published, Table};
 use crate::{czds, fetch, state};
@@ -54,32 +55,21 @@ pub struct Runner<I> {
     pub intake: I,
 }
 
-/// The outcome of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RunOutcome {
-    /// The corpus has a new list, or the next start has a new table.
-    Added,
-    /// All lists are unchanged.
-    #[default]
-    Unchanged,
-    /// No list is published yet.
-    Early,
-    /// Another process is fetching the source.
-    Busy,
-    Failed,
-}
-
-impl RunOutcome {
-    /// The label value in metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            RunOutcome::Added => "added",
-            RunOutcome::Unchanged => "unchanged",
-            RunOutcome::Early => "early",
-            RunOutcome::Busy => "busy",
-            RunOutcome::Failed => "failed",
-        }
+named_enum! {
+    /// The outcome of a run.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum RunOutcome {
+        /// The corpus has a new list, or the next start has a new table.
+        Added = "added",
+        /// All lists are unchanged.
+        #[default]
+        Unchanged = "unchanged",
+        /// No list is published yet.
+        Early = "early",
+        /// Another process is fetching the source.
+        Busy = "busy",
+        Failed = "failed",
     }
 }
 
