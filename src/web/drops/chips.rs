@@ -21,9 +21,7 @@ pub fn bar(shown: &Shown) -> Markup {
     html! {
         form #bar.find.query role="search" action="/" method="get" {
             span.set #set {
-                @for (name, value) in state.with(&[("offset", "")]).parameters() {
-                    input type="hidden" name=(name) value=(value);
-                }
+                (state.with(&[]).hidden_inputs())
                 @for chip in words::chips(state, Some(shown.today)) {
                     (removable(state, &chip))
                 }

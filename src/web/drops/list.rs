@@ -294,9 +294,7 @@ fn jump(state: &DropsParams, offset: u32, size: u32, total: u32) -> Markup {
     let (page, last) = (offset / size + 1, total.div_ceil(size));
     html! {
         form.jump action="/" method="get" {
-            @for (name, value) in state.with(&[("offset", "")]).parameters() {
-                input type="hidden" name=(name) value=(value);
-            }
+            (state.with(&[]).hidden_inputs())
             label { "Page " input type="number" name="page" value=(page) min="1" max=(last) required; }
             " of " (grouped(last.into())) " "
             button.quiet.small type="submit" { "Go" }
@@ -307,9 +305,7 @@ fn jump(state: &DropsParams, offset: u32, size: u32, total: u32) -> Markup {
 fn page_size(state: &DropsParams, size: u32) -> Markup {
     html! {
         form.size action="/" method="get" data-auto {
-            @for (name, value) in state.with(&[("limit", ""), ("offset", "")]).parameters() {
-                input type="hidden" name=(name) value=(value);
-            }
+            (state.with(&[("limit", "")]).hidden_inputs())
             label for="limit" { "Rows" }
             select #limit name="limit" {
                 @for choice in ROW_CHOICES { option value=(choice) selected[choice == size] { (choice) } }

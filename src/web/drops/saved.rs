@@ -72,9 +72,7 @@ pub fn save_form(state: &DropsParams, today: Day) -> Markup {
         details.save {
             summary { "Save this search" }
             form method="post" action=(PATH) {
-                @for (name, value) in listed.with(&[("limit", "")]).parameters() {
-                    input type="hidden" name=(name) value=(value);
-                }
+                (listed.with(&[("limit", "")]).hidden_inputs())
                 (idempotency_field())
                 label { "Name" input type="text" name="name" value=(name) maxlength=(RULE_NAME_CHARS_MAX) required autocomplete="off"; }
                 button type="submit" { "Save search" }

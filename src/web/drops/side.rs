@@ -234,8 +234,8 @@ const NUMBERS: [(&str, &str, u32); 1] = [("Popularity rank at most", "max_rank",
 const DATES: [(&str, &str, &str); 2] =
     [("Drops", "release_from", "release_to"), ("Left the zone", "dropped_from", "dropped_to")];
 
-/// Returns the sentence about an invalid parameter, with the label of its field in [`more`].
-pub fn problem(parameter: &str, what: &str) -> String {
+/// Returns the parameters that have a field in [`more`], with the labels of the fields.
+fn fields() -> impl Iterator<Item = (&'static str, String)> {
     let text = TEXTS.iter().map(|(name, word)| (*name, (*word).to_owned()));
     let numbers = NUMBERS.iter().map(|(word, name, _)| (*name, (*word).to_owned()));
     let pairs = PAIRS.iter().flat_map(|(word, low, high, _)| {
@@ -244,8 +244,12 @@ pub fn problem(parameter: &str, what: &str) -> String {
     let dates = DATES.iter().flat_map(|(word, from, to)| {
         [(*from, format!("{word} from")), (*to, format!("{word} to"))]
     });
-    let mut all = text.chain(numbers).chain(pairs).chain(dates);
-    match all.find(|(name, _)| *name == parameter) {
+    text.chain(numbers).chain(pairs).chain(dates)
+}
+
+/// Returns the sentence about an invalid parameter, with the label of its field.
+pub fn problem(parameter: &str, what: &str) -> String {
+    match fields().find(|(name, _)| *name == parameter) {
         Some((_, label)) => format!("{label}: {what}."),
         None => format!("The parameter {parameter} {what}."),
     }
@@ -256,20 +260,12 @@ fn more(shown: &Shown) -> Markup {
     let state = &shown.state;
     // Returns the day that `tomorrow` or `+7d` stands for.
     let date = |name| Day::parse_from(state.get(name), shown.today).ok();
-    let fields: Vec<&str> = TEXTS
-        .iter()
-        .map(|(name, _)| *name)
-        .chain(PAIRS.iter().flat_map(|(_, low, high, _)| [*low, *high]))
-        .chain(NUMBERS.iter().map(|(_, name, _)| *name))
-        .chain(DATES.iter().flat_map(|(_, from, to)| [*from, *to]))
-        .collect();
+    let none: Vec<_> = fields().map(|(name, _)| (name, "")).collect();
     html! {
         details.more {
             summary { "All filters" }
             form action="/" method="get" {
-                @for (name, value) in state.with(&[("offset", "")]).parameters() {
-                    @if !fields.contains(&name) { input type="hidden" name=(name) value=(value); }
-                }
+                (state.with(&none).hidden_inputs())
                 @for (name, word) in TEXTS {
                     label { (word) input type="text" name=(name) value=(state.get(name)) maxlength="2000" autocomplete="off" autocapitalize="none" spellcheck="false"; }
                 }

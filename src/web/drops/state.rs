@@ -3,6 +3,8 @@
 
 use std::sync::LazyLock;
 
+use maud::{Markup, html};
+
 use crate::components::query;
 use crate::form::Fields;
 use crate::index::filter::DropFilter;
@@ -101,6 +103,13 @@ impl DropsParams {
     /// Returns the parameters that are set, in the order of links.
     pub fn parameters(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.0.iter().map(|(name, value)| (*name, value.as_str()))
+    }
+
+    /// Renders the parameters as fields of a form.
+    pub fn hidden_inputs(&self) -> Markup {
+        html! {
+            @for (name, value) in self.parameters() { input type="hidden" name=(name) value=(value); }
+        }
     }
 
     /// Returns the active filters: all parameters except those for paging.
