@@ -197,7 +197,9 @@ mod tests {
                 _ if is_health => Class::Health,
                 (_, path) if path.starts_with("/api/export") => Class::Export,
                 ("GET", _) => Class::Read,
-                (_, "/api/v1/appraise" | "/api/v1/alerts/preview") => Class::Read,
+                (_, "/api/v1/appraise" | "/api/v1/alerts/preview" | "/api/v1/search/batch") => {
+                    Class::Read
+                }
                 _ => Class::Write,
             };
             let caching = match operation.access {
