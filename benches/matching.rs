@@ -17,7 +17,7 @@ use common::cargo::CargoArguments;
 use common::names::{Corpus as Names, RealNames};
 use common::rng::Rng;
 use dropdex::index::Index;
-use dropdex::index::filter::{AsOf, DropFilter, Filter, RuleQuery, Sort, StageSet, View};
+use dropdex::index::filter::{AsOf, Counting, DropFilter, Filter, RuleQuery, Sort, StageSet, View};
 use dropdex::index::rules::{DueRule, RuleMatches};
 use dropdex::query::filter::DayRange;
 use dropdex::query::text::Substring;
@@ -200,7 +200,7 @@ fn walk(index: &Index, rule: &DueRule, as_of: AsOf) -> u32 {
         limit: u32::MAX,
         offset: 0,
     };
-    index.drops(&filter, as_of).map_or(0, |page| page.count())
+    index.drops(&filter, as_of, Counting::None).map_or(0, |page| page.count())
 }
 
 /// Matches the same new names and rules in SQLite; `None` without Python.

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use dropdex::http::rows::{DROP_MEMBERS, push_drops, push_search_results, tlds_json};
 use dropdex::index::Index;
-use dropdex::index::filter::{AsOf, DropFilter, SearchFilter};
+use dropdex::index::filter::{AsOf, Counting, DropFilter, SearchFilter};
 use dropdex::vocab::name::DomainName;
 use serde::Serialize;
 
@@ -33,7 +33,7 @@ pub fn answer(index: &Index, ask: &Ask, as_of: AsOf, body: &mut Vec<u8>) -> anyh
             push_search_results(&page, body);
         }
         Ask::Drops(filter) => {
-            let page = index.drops(filter, as_of)?;
+            let page = index.drops(filter, as_of, Counting::Estimate)?;
             write!(body, "{{\"availableTlds\":{},\"drops\":", tlds_json(&page))?;
             push_drops(&page, DROP_MEMBERS, body);
         }

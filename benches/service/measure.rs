@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use dropdex::index::Index;
-use dropdex::index::filter::{AsOf, DropFilter, Facet};
+use dropdex::index::filter::{AsOf, Counting, DropFilter, Facet};
 use dropdex::vocab::clock::Clock;
 use dropdex::vocab::limits::{CATCH_DAYS_DEFAULT, DROPS_OFFSET_MAX};
 use rayon::prelude::*;
@@ -326,7 +326,8 @@ impl Run {
             let filter = Query::drop_filter(&format!("view={view}&limit=100"))?;
             let begun = Instant::now();
             answer(index, &Ask::Drops(filter.clone()), self.as_of, &mut body)?;
-            for values in index.facets(&filter, &Facet::ALL, self.as_of)? {
+            for values in index.facets(&filter, &Facet::ALL, self.as_of, Counting::Estimate)?.values
+            {
                 values.iter().for_each(|it| body.extend_from_slice(it.value.as_bytes()));
             }
             latencies_ns.push(begun.elapsed().as_nanos() as u64);
@@ -338,10 +339,10 @@ impl Run {
     fn cursor_figures(&mut self, index: &Index) -> anyhow::Result<()> {
         for sort in ["dqs", "release", "length", "name"] {
             let first = Query::drop_filter(&format!("view=all&limit=100&sort={sort}"))?;
-            let total = index.drops(&first, self.as_of)?.total;
+            let total = index.count_drops(&first, self.as_of)?;
             let depth = (total.saturating_sub(200)).min(DROPS_OFFSET_MAX);
             let deep = DropFilter { offset: depth, limit: 1, ..first.clone() };
-            let after = index.drops(&deep, self.as_of)?.next;
+            let after = index.drops(&deep, self.as_of, Counting::None)?.next;
             let after = DropFilter { after, ..first.clone() };
             for (what, filter) in
                 [("first page", first), ("page by cursor at a depth of 1,000,000", after)]

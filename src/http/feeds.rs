@@ -21,7 +21,7 @@ use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
 use crate::edge::home::Home;
 use crate::index::Index;
-use crate::index::filter::{AsOf, DropFilter, RuleQuery, Sort, SortKey, View};
+use crate::index::filter::{AsOf, Counting, DropFilter, RuleQuery, Sort, SortKey, View};
 use crate::params::path_id;
 use crate::query::params::Params;
 use crate::response;
@@ -350,7 +350,7 @@ fn newest(index: &Index, mut filter: DropFilter, as_of: AsOf) -> Result<Vec<Feed
     filter.sort = Sort::natural(SortKey::Listed);
     filter.limit = NAMES_MAX as u32;
     let mut entries = Vec::new();
-    index.drops(&filter, as_of)?.for_each(|row| {
+    index.drops(&filter, as_of, Counting::None)?.for_each(|row| {
         entries.push(FeedEntry {
             name: row.name.to_owned(),
             unicode: to_unicode(row.name).into_owned(),

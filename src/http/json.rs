@@ -30,6 +30,11 @@ pub fn push_member(out: &mut Vec<u8>, name: &str, number: u32) {
     push_number(out, number);
 }
 
+/// Appends `,"name":true` or `,"name":false`.
+pub fn push_flag(out: &mut Vec<u8>, name: &str, flag: bool) {
+    out.extend_from_slice(format!(",\"{name}\":{flag}").as_bytes());
+}
+
 /// Returns a response with status 200 and a JSON body.
 pub fn json_response(bytes: Vec<u8>) -> Response {
     let mut response = Response::new(Body::from(bytes));

@@ -23,7 +23,7 @@ use crate::edge::operation::{
     Shape,
 };
 use crate::guarded::guarded;
-use crate::index::filter::{Facet, SortKey};
+use crate::index::filter::{Counting, Facet, SortKey};
 use crate::query::conditions::{CONDITIONS, Condition, Kind, SHARED};
 use crate::response::Deleted;
 use crate::service::app::App;
@@ -170,6 +170,13 @@ const FACETS: Parameter = query(
     "tld,stage",
     "Counts by value, each with all filters but its own: at most 100 values, most frequent first. Scores are counted in tens. \
      For `stage`, the `view` counts as its own.",
+);
+const TOTAL: Parameter = query(
+    "total",
+    ParameterKind::OneOf { words: &Counting::NAMES, default: Some("estimate") },
+    "exact",
+    "How names are counted: `estimate` may estimate `total` and facets on a list of a million names or more, `exact` \
+     counts them, and `none` leaves `total` null.",
 );
 const EXPORT_FORMAT: Parameter = query(
     "format",
@@ -395,7 +402,8 @@ pub const OPERATIONS: &[Operation] = &[
             limit(DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX),
             CURSOR,
             FIELDS,
-            FACETS
+            FACETS,
+            TOTAL
         ])
         .tagged()
         .of_index()

@@ -12,7 +12,7 @@ use crate::index::SearchPage;
 use crate::index::filter::SearchFilter;
 use crate::index::query::rows::SearchRow;
 use crate::json;
-use crate::json::push_member;
+use crate::json::{push_flag, push_member};
 use crate::parse;
 use crate::query::params::Params;
 use crate::rows::{SEARCH_JSON_BYTES, push_json_text, push_search_results};
@@ -95,8 +95,7 @@ impl<'a> SearchResponse<'a> {
         out.extend_from_slice(b"{\"query\":");
         push_json_text(&mut out, self.query);
         push_member(&mut out, "total", self.total);
-        out.extend_from_slice(b",\"totalCapped\":");
-        out.extend_from_slice(if self.total_capped { b"true".as_slice() } else { b"false" });
+        push_flag(&mut out, "totalCapped", self.total_capped);
         push_member(&mut out, "count", self.count);
         push_member(&mut out, "limit", self.limit);
         push_member(&mut out, "offset", self.offset);

@@ -12,6 +12,7 @@ use crate::accounts::{Caller, SavedSearch, SearchPatch};
 use crate::body::{JsonBody, Patch, PostBody};
 use crate::edge::error::Refusal;
 use crate::filter::{FilterRequest, FilterResponse};
+use crate::index::Total;
 use crate::index::filter::{AsOf, Sort, SortKey};
 use crate::json;
 use crate::params::path_id;
@@ -45,6 +46,8 @@ struct SearchResponse<'a> {
     /// later request returns more of them.
     #[schema(required)]
     total: Option<u32>,
+    /// Whether `total` and `newSinceSeen` are exact, and no estimates.
+    total_exact: bool,
     /// Number of matching names from lists that arrived after the search was last opened; null if
     /// `total` is.
     #[schema(required)]
@@ -64,8 +67,10 @@ impl<'a> SearchResponse<'a> {
             filter: FilterResponse(search.conditions.clone()),
             sort: key.as_str(),
             order: set("order").unwrap_or(natural.as_str()),
-            total: counts.map(|counts| counts.total),
-            new_since_seen: counts.map(|counts| counts.new),
+            total: counts.map(|counts| counts.total.count()),
+            total_exact: counts
+                .is_some_and(|counts| counts.total.is_exact() && counts.new.is_exact()),
+            new_since_seen: counts.map(|counts| counts.new.count()),
             created_at: Timestamp(search.created_at),
         }
     }
@@ -171,7 +176,7 @@ pub async fn add_search(
     };
     let (draft, total) = searches::add(&app, &caller, parse, post).await?;
     let receipt = |search: &SavedSearch| {
-        let counts = total.map(|total| SearchCounts { total, new: 0 });
+        let counts = total.map(|total| SearchCounts { total, new: Total::Exact(0) });
         let search_response = SearchResponse::new(search, counts);
         response::receipt(
             StatusCode::CREATED,

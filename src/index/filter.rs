@@ -3,8 +3,8 @@
 use crate::vocab::day::Day;
 pub use dropdex_query::filter::Filter;
 pub use dropdex_query::request::{
-    CATCHABLE, DROPPED_TODAY, DropFilter, Facet, PENDING_DELETE, REDEMPTION, RELEASED, RowPosition,
-    RuleQuery, SearchFilter, Sort, SortKey, StageSet, View, stage_code,
+    CATCHABLE, Counting, DROPPED_TODAY, DropFilter, Facet, PENDING_DELETE, REDEMPTION, RELEASED,
+    RowPosition, RuleQuery, SearchFilter, Sort, SortKey, StageSet, View, stage_code,
 };
 
 /// Day of a query; fixed for the whole request.

@@ -66,3 +66,4 @@ pub use query::drops::DropsPage;
 pub use query::index::Index;
 pub use query::overview::Overview;
 pub use query::search::SearchPage;
+pub use query::totals::Total;

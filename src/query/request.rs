@@ -173,6 +173,21 @@ named_enum! {
 }
 parse_named!(Facet);
 
+named_enum! {
+    /// How the names that pass are counted (parameter `total`).
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ToSchema)]
+    #[schema(rename_all = "lowercase")]
+    pub enum Counting {
+        /// Exactly if that is cheap, otherwise by an estimate.
+        #[default]
+        Estimate = "estimate",
+        Exact = "exact",
+        /// Not at all.
+        None = "none",
+    }
+}
+parse_named!(Counting);
+
 /// The position of a row, valid in any generation. The next page begins after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowPosition {

@@ -5,8 +5,8 @@ use utoipa::ToSchema;
 use crate::accounts::{Caller, Draft, NewSearch, Post, SavedSearch};
 use crate::app::{App, Now};
 use crate::error::ApiError;
-use crate::index::Index;
 use crate::index::filter::{AsOf, SortKey};
+use crate::index::{Index, Total};
 use crate::query::stored::Conditions;
 use crate::vocab::budget;
 use crate::vocab::day::Day;
@@ -25,11 +25,11 @@ named_enum! {
 parse_named!(Order);
 
 /// Numbers of names that a saved search finds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SearchCounts {
-    pub total: u32,
+    pub total: Total,
     /// Names from lists that the owner has not seen.
-    pub new: u32,
+    pub new: Total,
 }
 
 impl SearchCounts {
@@ -49,8 +49,10 @@ impl SearchCounts {
     fn new(index: &Index, search: &SavedSearch, as_of: AsOf) -> Result<SearchCounts, ApiError> {
         let total = count(index, &search.conditions, None, as_of)?;
         let is_seen = search.seen >= index.manifest().batches;
-        let new =
-            if is_seen { 0 } else { count(index, &search.conditions, Some(search.seen), as_of)? };
+        let new = match is_seen {
+            true => Total::Exact(0),
+            false => count(index, &search.conditions, Some(search.seen), as_of)?,
+        };
         Ok(SearchCounts { total, new })
     }
 }
@@ -60,12 +62,12 @@ fn count(
     conditions: &Conditions,
     after_batch: Option<u64>,
     as_of: AsOf,
-) -> Result<u32, ApiError> {
+) -> Result<Total, ApiError> {
     let mut filter = conditions.drops(as_of.today).map_err(|err| {
         ApiError::Internal(anyhow::anyhow!("a stored search is no longer valid: {err}"))
     })?;
     filter.common.drop.after_batch = after_batch;
-    Ok(index.count_drops(&filter, as_of)?)
+    Ok(index.estimate_drops(&filter, as_of)?)
 }
 
 /// The conditions of a search: filters, and the order of the list.
@@ -98,7 +100,7 @@ pub async fn add<'a>(
     caller: &Caller,
     parse: impl FnOnce(Day) -> Result<(String, Conditions), ApiError> + Send + 'static,
     post: Post,
-) -> Result<(Draft<'a, SavedSearch>, Option<u32>), ApiError> {
+) -> Result<(Draft<'a, SavedSearch>, Option<Total>), ApiError> {
     let (index, as_of) = (app.live.current(), app.as_of(Now(post.now)));
     let seen = index.manifest().batches;
     let (search, total) = work::scan(move || {

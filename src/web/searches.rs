@@ -12,7 +12,7 @@ use maud::{Markup, html};
 use crate::Web;
 use crate::accounts::{SavedSearch, SearchPatch};
 use crate::components::Column::{Hidden, Number, Text};
-use crate::components::{self, Column, grouped};
+use crate::components::{self, Column, total};
 use crate::drops::saved::{PATH, counted, list_of, new_names};
 use crate::drops::state::DropsParams;
 use crate::drops::words::described;
@@ -114,7 +114,7 @@ fn row(search: &SavedSearch, counts: Option<SearchCounts>) -> Markup {
         tr {
             th scope="row" data-label="Search" { a href=(path) { (search.name) } }
             td.wide data-label="Filters" { @if filters.is_empty() { "All names" } @else { (filters) } }
-            td.number data-label="Names" { @if let Some(counts) = counts { (grouped(counts.total.into())) } }
+            td.number data-label="Names" { @if let Some(counts) = counts { (total(counts.total)) } }
             td.number data-label="New" { (new_names(search, counts)) }
             td.wide data-label="Name" {
                 form.inline method="post" action=(path) {

@@ -26,6 +26,7 @@ use crate::columns::popularity::Popularity;
 use crate::columns::properties::{Properties, Property};
 use crate::columns::rank_order::{self, DropRows, RankOrder};
 use crate::columns::records::ScoreRecords;
+use crate::columns::sampling::{Sample, Sampling};
 use crate::columns::scores::Scores;
 use crate::columns::slices::{SliceTest, Slices, ValueSet, ones};
 use crate::columns::table::Table;
@@ -48,8 +49,6 @@ const RELEASED: DayFiles =
 /// Words of the first window, and of the largest one, which fits the L1 cache.
 const WINDOW_WORDS_MIN: usize = 32;
 const WINDOW_WORDS_MAX: usize = 1 << 10;
-/// Blocks from one that is visited in the first round to the next.
-const SPARSEST: usize = 64;
 /// Minimum docs of a piece: a core walks one piece, then takes the next. A multiple of 64, so that
 /// no word is in two pieces. Smaller in tests, so that small lists have several pieces.
 const PIECE_DOCS: u32 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 20 };
@@ -287,7 +286,7 @@ impl DropsByRank {
     }
 
     /// Appends the wanted docs that pass `filter` to `docs`, best first. Returns the number of all docs that
-    /// pass.
+    /// pass, if they are to be counted.
     ///
     /// # Errors
     /// As [`DropsByRank::for_each`].
@@ -299,19 +298,14 @@ impl DropsByRank {
         records: &ScoreRecords,
         wanted: Wanted,
         docs: &mut Vec<u32>,
-    ) -> io::Result<u32> {
-        let Wanted { from, take, total } = wanted;
+    ) -> io::Result<Option<u32>> {
+        let Wanted { from, take, counts } = wanted;
         let mut walk = self.walk(filter, day, tlds, records)?;
-        let of_view = || walk.is_view(self.listed).then(|| day.count(filter.view)).flatten();
-        let known = total.or_else(of_view);
         let mut page = Page { from, take, offset: filter.offset, docs };
-        if let Some(known) = known {
-            // Other pieces count the docs before and after this one.
+        if !counts {
             walk.docs.start = walk.docs.start.max(from);
-            if take > 0 {
-                walk.windows(|first, words| page.fill(first, words))?;
-            }
-            return Ok(known);
+            walk.windows(|first, words| page.fill(first, words))?;
+            return Ok(None);
         }
         let (first, rest) = split(walk.docs.clone());
         walk.docs = first;
@@ -342,53 +336,62 @@ impl DropsByRank {
             total += more;
             let _is_full = windows.iter().try_for_each(|(first, words)| page.fill(*first, words));
         }
-        Ok(total)
+        Ok(Some(total))
     }
 
-    /// Appends the first docs of `part` that pass `filter` to `docs`, best first and ignoring the offset.
-    /// Returns the rest of the words that it may visit; `None` if they did not suffice.
-    ///
-    /// Returns the number of docs that pass `filter`, ignoring its offset. On a long list it is estimated from
-    /// evenly spaced blocks, whose number depends on the matches in them only.
+    /// Calls `visit` with evenly spaced blocks of words and the bits of the docs in them that pass `filter`,
+    /// ignoring its offset. Returns which part was visited; `None` if all docs should be counted instead, because
+    /// they are few, or few pass.
     ///
     /// # Errors
     /// As [`DropsByRank::for_each`].
-    pub fn estimate(
+    pub fn sample(
         &self,
         filter: &DropFilter,
         day: &DayStages,
         tlds: &Tlds,
         records: &ScoreRecords,
         sampling: &Sampling,
-    ) -> io::Result<Total> {
-        let Range { start, end } = self.walk(filter, day, tlds, records)?.docs;
-        if self.listed < sampling.long || start >= end {
-            let (wanted, docs) = (Wanted::default(), &mut Vec::new());
-            return self.page(filter, day, tlds, records, wanted, docs).map(Total::Exact);
+        mut visit: impl FnMut(usize, &[u64]),
+    ) -> io::Result<Option<Sample>> {
+        let mut walk = self.walk(filter, day, tlds, records)?;
+        let Range { start, end } = walk.docs;
+        let words = start as usize / 64..end.div_ceil(64) as usize;
+        if words.len() <= sampling.counted {
+            return Ok(None);
         }
-        let (first, end) = (start as usize / 64, end.div_ceil(64) as usize);
         let (mut buffer, mut scratch) = (vec![0; sampling.words], Vec::new());
-        let (mut visited, mut seen) = (0, 0);
+        let mut sample = Sample { matches: 0, visited: 0, words: words.len() };
         // Each round visits as many blocks as those before together, in the middle between them.
-        let (mut offset, mut step) = (0, SPARSEST);
-        while visited < end - first {
-            let mut walk = self.walk(filter, day, tlds, records)?;
-            for at in (first..end).step_by(sampling.words).skip(offset).step_by(step) {
-                let words = &mut buffer[..sampling.words.min(end - at)];
-                words.fill(0);
-                walk.keep(at, words, &mut scratch)?;
-                (visited, seen) = (visited + words.len(), seen + ones(words));
+        let (mut offset, mut step) = (0, Sampling::SPARSEST);
+        loop {
+            for at in words.clone().step_by(sampling.words).skip(offset).step_by(step) {
+                let block = &mut buffer[..sampling.words.min(words.end - at)];
+                block.fill(0);
+                walk.keep(at, block, &mut scratch)?;
+                sample.visited += block.len();
+                sample.matches += ones(block);
+                visit(at, block);
+                if budget::spent() {
+                    return Ok(Some(sample));
+                }
             }
-            let is_enough = seen >= sampling.matches || visited * 4 >= end - first;
-            if budget::spent() || is_enough && visited < end - first {
-                let about = u64::from(seen) * (end - first) as u64 / visited.max(1) as u64;
-                return Ok(Total::About(u32::try_from(about).unwrap_or(u32::MAX)));
+            if offset == 0 && sample.matches < sampling.few {
+                return Ok(None);
+            }
+            if sample.matches >= sampling.matches
+                || sample.visited * Sampling::LARGEST >= words.len()
+            {
+                return Ok(Some(sample));
             }
             (offset, step) = if offset == 0 { (step / 2, step) } else { (offset / 2, offset) };
+            walk = self.walk(filter, day, tlds, records)?;
         }
-        Ok(Total::Exact(seen))
     }
 
+    /// Appends the first docs of `part` that pass `filter` to `docs`, best first and ignoring the offset.
+    /// Returns the rest of the words that it may visit; `None` if they did not suffice.
+    ///
     /// # Errors
     /// As [`DropsByRank::for_each`].
     pub fn append_part(
@@ -494,32 +497,8 @@ pub struct Wanted {
     pub from: u32,
     /// Maximum docs.
     pub take: usize,
-    /// Number of all docs that pass. If it is known, the walk ends with the last wanted doc.
-    pub total: Option<u32>,
-}
-
-/// Number of docs that pass a filter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Total {
-    Exact(u32),
-    About(u32),
-}
-
-/// Bounds of an estimate.
-#[derive(Debug)]
-pub struct Sampling {
-    /// Docs of a list from which on totals are estimated.
-    pub long: u32,
-    /// Words of a block.
-    pub words: usize,
-    /// Matches that suffice: their number is within 2 % of its mean in 99 of 100 cases.
-    pub matches: u32,
-}
-
-impl Default for Sampling {
-    fn default() -> Sampling {
-        Sampling { long: 2_000_000, words: 64, matches: 17_000 }
-    }
+    /// Whether all docs that pass are counted. Otherwise, the walk ends with the last wanted doc.
+    pub counts: bool,
 }
 
 /// Docs with one value of a sort key.
@@ -552,15 +531,6 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Returns true if every doc of the view passes.
-    fn is_view(&self, listed: u32) -> bool {
-        self.docs == (0..listed)
-            && self.members.is_none()
-            && self.excluded.is_none()
-            && self.seeker.is_none()
-            && self.checks.is_none()
-    }
-
     /// Visits the windows that may contain matches, in order, with their first word and the bits of
     /// the matches.
     fn windows(
@@ -883,24 +853,25 @@ mod tests {
                 assert_eq!(marked, expected, "{filter:?}");
             }
             let mut page = Vec::new();
-            let mut wanted = Wanted { take: filter.limit as usize, ..Wanted::default() };
+            let mut wanted = Wanted { from: 0, take: filter.limit as usize, counts: true };
             let (all, records) = (&self.tlds, &self.records);
             let total = self.listed.page(filter, day, all, records, wanted, &mut page);
             assert_eq!(page, expected, "{filter:?}");
             let every = (0..).zip(&self.rows).filter(passes).count();
-            assert_eq!(total.expect("readable") as usize, every, "{filter:?}");
+            assert_eq!(total.expect("readable"), Some(every as u32), "{filter:?}");
             let len = self.rows.len() as u32;
             let from = [len / 3, len, PIECE_DOCS - 1, PIECE_DOCS, PIECE_DOCS + 1][every % 5];
             let expected = (0..).zip(&self.rows).filter(passes).map(|(doc, _)| doc);
             let after = expected.filter(|&doc| doc >= from).skip(filter.offset as usize);
             let after: Vec<u32> = after.take(wanted.take).collect();
             wanted.from = from;
-            for known in [None, Some(every as u32)] {
-                wanted.total = known;
+            for counts in [true, false] {
+                wanted.counts = counts;
                 let mut page = Vec::new();
                 let total = self.listed.page(filter, day, all, records, wanted, &mut page);
                 assert_eq!(page, after, "{filter:?} {wanted:?}");
-                assert_eq!(total.expect("readable") as usize, every, "{filter:?} {wanted:?}");
+                let every = counts.then_some(every as u32);
+                assert_eq!(total.expect("readable"), every, "{filter:?} {wanted:?}");
             }
         }
     }
@@ -966,40 +937,41 @@ mod tests {
     }
 
     #[test]
-    fn estimated_totals_are_near_and_repeatable() {
+    fn samples_are_near_and_repeatable() {
+        const SPARSE: Sampling = Sampling { counted: 0, words: 1, few: 1, matches: 400 };
         let mut made = TestTables::new(8);
         let built = build(made.table(30_000));
         let as_of = AsOf { today: Day::from_raw(1_000).expect("a day"), catch_days: 5 };
         let (day, _) = DayStages::new(built.listed.dates(&[]), &built.tlds, as_of);
         let ask = |filter: &DropFilter, sampling: &Sampling| {
             let (tlds, records) = (&built.tlds, &built.records);
-            built.listed.estimate(filter, &day, tlds, records, sampling).expect("readable")
+            let mut docs = Vec::new();
+            let visit = |first, words: &[u64]| docs_of(first, words, |doc| docs.push(doc));
+            let sample = built.listed.sample(filter, &day, tlds, records, sampling, visit);
+            (sample.expect("readable"), docs)
         };
-        let count = |filter: &DropFilter| {
-            built.rows.iter().filter(|row| row.passes(filter, as_of, &built.tlds)).count() as u32
-        };
-        let (mut exact, mut about, mut far) = (0, 0, 0);
+        let (mut counted, mut about, mut far) = (0, 0, 0);
         for _ in 0..400 {
             let filter = filter(&mut made, &built.rows);
-            let truth = count(&filter);
-            assert_eq!(ask(&filter, &Sampling::default()), Total::Exact(truth), "{filter:?}");
-            let sampling = Sampling { long: 0, words: 1, matches: 400 };
-            let found = ask(&filter, &sampling);
-            assert_eq!(found, ask(&filter, &sampling), "{filter:?}");
-            match found {
-                Total::Exact(total) => {
-                    assert_eq!(total, truth, "{filter:?}");
-                    exact += 1;
-                }
-                Total::About(total) => {
-                    // Three deviations of a sample of a quarter.
-                    let near = 3.0 * (f64::from(truth.max(9)) * 3.0).sqrt();
-                    far += u32::from(f64::from(total.abs_diff(truth)) > near);
-                    about += 1;
-                }
-            }
+            let (none, docs) = ask(&filter, &Sampling { counted: usize::MAX, ..SPARSE });
+            assert!(none.is_none() && docs.is_empty(), "a short list is counted: {filter:?}");
+            let (sample, mut docs) = ask(&filter, &SPARSE);
+            assert_eq!((sample, docs.clone()), ask(&filter, &SPARSE), "{filter:?}");
+            let Some(sample) = sample else {
+                counted += 1;
+                continue;
+            };
+            docs.sort_unstable();
+            assert_eq!(docs.len() as u32, sample.matches, "{filter:?}");
+            assert!(docs.is_sorted_by(|one, next| one < next), "no doc is visited twice");
+            let passes = |row: &&Row| row.passes(&filter, as_of, &built.tlds);
+            let truth = built.rows.iter().filter(passes).count() as u32;
+            // Three deviations of a sample of a quarter.
+            let near = 3.0 * (f64::from(truth.max(9)) * 3.0).sqrt();
+            far += u32::from(f64::from(sample.scaled(docs.len() as u32).abs_diff(truth)) > near);
+            about += 1;
         }
-        assert!(about > 100 && far * 50 <= about, "{far} of {about}, {exact} exact");
+        assert!(about > 100 && counted > 20 && far * 50 <= about, "{far} of {about}, {counted}");
     }
 
     #[test]
@@ -1019,11 +991,11 @@ mod tests {
         };
         let ask = || {
             let (mut docs, tlds) = (Vec::new(), &built.tlds);
-            let wanted = Wanted { take: 10, ..Wanted::default() };
+            let wanted = Wanted { from: 0, take: 10, counts: true };
             built.listed.page(&filter, &day, tlds, &built.records, wanted, &mut docs)
         };
         let (ample, _waiting) = Budget::new(Duration::from_secs(600));
-        assert!(ample.lend(None, ask).is_ok_and(|total| total.is_ok_and(|total| total > 10)));
+        assert!(ample.lend(None, ask).is_ok_and(|total| total.is_ok_and(|total| total > Some(10))));
         let (none, _waiting) = Budget::new(Duration::ZERO);
         assert_eq!(none.lend(None, ask).err(), Some(Spent::Time));
     }

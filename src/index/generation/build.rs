@@ -611,7 +611,7 @@ mod tests {
     use crate::columns::parts::Room;
     use crate::corpus::batch::{self, BatchMeta, Entry, StoredObservation};
     use crate::feeds::Sighting;
-    use crate::filter::{AsOf, DropFilter, Filter, Sort, View};
+    use crate::filter::{AsOf, Counting, DropFilter, Filter, Sort, View};
     use crate::scorer::{Scorer, Scratch};
     use crate::vocab::name::DomainName;
     use dropdex_query::text::Substring;
@@ -671,7 +671,8 @@ mod tests {
             offset: 0,
         };
         let today = "2026-10-03".parse().expect("a date");
-        let page = index.drops(&filter, AsOf { today, catch_days: 5 }).expect("answers");
+        let as_of = AsOf { today, catch_days: 5 };
+        let page = index.drops(&filter, as_of, Counting::None).expect("answers");
         let mut names = Vec::new();
         page.for_each(|row| names.push(row.name.to_owned()));
         names.sort();

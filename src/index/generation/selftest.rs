@@ -18,7 +18,7 @@ use crate::columns::rank_table::Ties;
 use crate::columns::table::Table;
 use crate::columns::tlds::Tlds;
 use crate::error::{BuildError, QueryError};
-use crate::filter::{AsOf, DropFilter, Filter, SearchFilter, Sort, View};
+use crate::filter::{AsOf, Counting, DropFilter, Filter, SearchFilter, Sort, View};
 use crate::query::index::Index;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
@@ -387,7 +387,7 @@ impl TestQuery {
         let mut rows = Vec::new();
         let total = match &self.what {
             Query::Drops(filter) => {
-                let page = index.drops(filter, self.as_of)?;
+                let page = index.drops(filter, self.as_of, Counting::Exact)?;
                 page.for_each(|shown| rows.push(row(shown.name, shown.length, Some(shown.dqs))));
                 index.count_drops(filter, self.as_of)?
             }

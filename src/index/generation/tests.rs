@@ -19,12 +19,14 @@ use crate::corpus::batch::{self, Batch, BatchMeta, Entry, StoredObservation};
 use crate::corpus::ranked::RankedList;
 use crate::feeds::Sighting;
 use crate::filter::{
-    AsOf, DropFilter, Facet, Filter, RuleQuery, SearchFilter, Sort, SortKey, StageSet, View,
+    AsOf, Counting, DropFilter, Facet, Filter, RuleQuery, SearchFilter, Sort, SortKey, StageSet,
+    View,
 };
 use crate::generation::base::{Base, ExtendRule, NoDelta, WholeBecause};
 use crate::generation::build::{BuildSettings, Keep, rebuild, rollback, update};
 use crate::generation::open::{self, open_current, reopen_current};
 use crate::query::index::{Contains, Index, Layer, LayerDay};
+use crate::query::totals::Total;
 use crate::rules::DueRule;
 use crate::scorer::{Scorer, Scratch};
 use crate::storage::manifest::{self, GenerationId, Manifest};
@@ -168,6 +170,10 @@ fn names(made: &mut TestTables, count: usize) -> Vec<DomainName> {
     names.into_iter().collect()
 }
 
+fn sort(made: &mut TestTables) -> Sort {
+    Sort { key: SortKey::ALL[made.below(SortKey::ALL.len())], descending: made.below(2) == 0 }
+}
+
 /// Runs queries against two indexes and checks that their results are the same.
 struct Pair<'a> {
     extended: &'a Index,
@@ -239,22 +245,22 @@ impl Pair<'_> {
         filter
     }
 
-    fn drops(&mut self, made: &mut TestTables, as_of: AsOf) {
-        let sort = Sort {
-            key: SortKey::ALL[made.below(SortKey::ALL.len())],
-            descending: made.below(2) == 0,
-        };
-        let mut filter = DropFilter {
+    fn drop_filter(&self, made: &mut TestTables) -> DropFilter {
+        DropFilter {
             common: if made.below(3) == 0 { Filter::default() } else { self.filter(made) },
             view: view(made),
             contains: (made.below(4) == 0)
                 .then(|| Substring::parse(&self.text(made, false)).ok())
                 .flatten(),
-            sort: if made.below(3) == 0 { Sort::default() } else { sort },
+            sort: if made.below(3) == 0 { Sort::default() } else { sort(made) },
             after: None,
             limit: [1, 7, 50, 1_000][made.below(4)],
             offset: [0, 0, 3, 200][made.below(4)],
-        };
+        }
+    }
+
+    fn drops(&mut self, made: &mut TestTables, as_of: AsOf) {
+        let mut filter = self.drop_filter(made);
         // Compares pages by cursor; each index reads its own cursors.
         let mut after = [None, None];
         for page in 0..4 {
@@ -263,11 +269,11 @@ impl Pair<'_> {
                 let of = usize::from(std::ptr::eq(index, self.whole));
                 let filter = DropFilter { after: after[of].clone(), ..filter.clone() };
                 self.by_value.extend(by_value(index, &filter, as_of));
-                let found = index.drops(&filter, as_of).expect("readable");
+                let found = index.drops(&filter, as_of, Counting::Estimate).expect("readable");
                 let mut rows = Vec::new();
                 found.for_each_placed(|row, lifecycle| rows.push(format!("{row:?} {lifecycle:?}")));
                 let tlds = found.cached_tlds(|tlds| tlds.collect::<Vec<_>>().join(" "));
-                let facts = format!("{} {} {tlds}", found.date, found.total);
+                let facts = format!("{} {:?} {tlds}", found.date, found.total);
                 (rows, facts, found.next)
             });
             assert_eq!(ours, theirs, "{what}");
@@ -282,7 +288,7 @@ impl Pair<'_> {
         filter.after = None;
         self.same(&format!("counts of {filter:?}"), |index| {
             let count = index.count_drops(&filter, as_of).expect("readable");
-            let facets = index.facets(&filter, &Facet::ALL, as_of).expect("readable");
+            let facets = index.facets(&filter, &Facet::ALL, as_of, Counting::Estimate);
             let exported = index.exported_places(&filter, as_of).expect("readable");
             let mut rows = vec![format!("{count} {facets:?}")];
             index.shape_drops(&exported, as_of, |place, row| {
@@ -558,6 +564,89 @@ fn an_extended_index_has_the_results_of_a_complete_one() {
     for key in [SortKey::Dqs, SortKey::Release, SortKey::Dropped, SortKey::Length, SortKey::Tlds] {
         let pages = by_value.iter().filter(|&&of| of == key).count();
         assert!(pages >= 20, "{pages} pages in the order {key:?}");
+    }
+}
+
+#[test]
+fn totals_depend_on_the_filter_alone() {
+    let mut made = TestTables::new(4);
+    let all = names(&mut made, 9_000);
+    let mut lists = Lists::new();
+    lists.add_some(&mut made, &all, 1);
+    lists.rebuild();
+    let (index, other) = (lists.current(), lists.current());
+    let (by_value, as_of) = (Vec::new(), AsOf { today: day(TODAY), catch_days: 5 });
+    let pair = Pair { extended: &index, whole: &other, names: &all, asked: 0, full: 0, by_value };
+    let (mut about, mut far) = (0, 0);
+    for _ in 0..300 {
+        let mut filter = DropFilter { limit: 1, offset: 0, ..pair.drop_filter(&mut made) };
+        let ask = |index: &Index, filter: &DropFilter, counting| {
+            let page = index.drops(filter, as_of, counting).expect("readable");
+            let mut rows = Vec::new();
+            page.for_each(|row| rows.push(row.name.to_owned()));
+            (page.total, rows)
+        };
+        let estimate = index.estimate_drops(&filter, as_of).expect("readable");
+        let truth = other.count_drops(&filter, as_of).expect("readable");
+        let (_, rows) = ask(&other, &filter, Counting::None);
+        let exact = (Some(Total::Exact(truth)), rows.clone());
+        assert_eq!(ask(&index, &filter, Counting::Exact), exact, "{filter:?}");
+        assert_eq!(ask(&index, &filter, Counting::None), (None, rows), "{filter:?}");
+        // Neither the order nor earlier queries change it.
+        for index in [&index, &other] {
+            assert_eq!(ask(index, &filter, Counting::Estimate).0, Some(estimate), "{filter:?}");
+            filter.sort = Sort::default();
+            assert_eq!(ask(index, &filter, Counting::Estimate).0, Some(estimate), "{filter:?}");
+            filter.sort = pair.drop_filter(&mut made).sort;
+            assert_eq!(ask(index, &filter, Counting::Estimate).0, Some(estimate), "{filter:?}");
+            assert_eq!(index.estimate_drops(&filter, as_of).expect("readable"), estimate);
+        }
+        match estimate {
+            Total::Exact(total) => assert_eq!(total, truth, "{filter:?}"),
+            Total::About(total) => {
+                let near = 3.0 * (f64::from(truth) * 3.0).sqrt();
+                far += u32::from(f64::from(total.abs_diff(truth)) > near);
+                about += 1;
+                filter.limit = 10_000;
+                let (total, rows) = ask(&index, &filter, Counting::Estimate);
+                assert_eq!((total, rows.len() as u32), (Some(Total::Exact(truth)), truth));
+            }
+        }
+    }
+    assert!(about > 30 && far * 50 <= about, "{far} of {about}");
+}
+
+#[test]
+fn facets_of_a_long_list_are_estimated_unless_exact_ones_are_wanted() {
+    let mut made = TestTables::new(5);
+    let all = names(&mut made, 9_000);
+    let mut lists = Lists::new();
+    lists.add_some(&mut made, &all, 1);
+    lists.rebuild();
+    let (index, as_of) = (lists.current(), AsOf { today: day(TODAY), catch_days: 5 });
+    let facets = |common: &Filter, counting| {
+        let filter = DropFilter {
+            common: common.clone(),
+            view: View::All,
+            contains: None,
+            sort: Sort::default(),
+            after: None,
+            limit: 1,
+            offset: 0,
+        };
+        let counted = index.facets(&filter, &Facet::ALL, as_of, counting).expect("readable");
+        let sums = counted.values.iter().map(|of| of.iter().map(|it| it.count).sum());
+        (sums.collect::<Vec<u32>>(), counted.are_exact)
+    };
+    let (open, short) = (Filter::default(), Filter { max_len: 9, ..Filter::default() });
+    assert_eq!(facets(&open, Counting::Estimate), facets(&open, Counting::Exact));
+    let ((about, is_exact), (sums, of_all)) =
+        (facets(&short, Counting::Estimate), facets(&short, Counting::Exact));
+    assert!(of_all && !is_exact);
+    assert_eq!(facets(&short, Counting::Estimate), (about.clone(), false));
+    assert_ne!(about, sums);
+    for (about, sum) in about.into_iter().zip(sums) {
+        assert!(about.abs_diff(sum) * 5 <= sum, "{about} is about {sum}");
     }
 }
 

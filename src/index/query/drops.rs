@@ -6,15 +6,18 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::columns::drops_by_rank::Wanted;
+use crate::columns::sampling::{Sample, Sampling};
 use crate::columns::slices::ones;
 use crate::error::QueryError;
-use crate::filter::{AsOf, DropFilter, RowPosition, Sort, View};
+use crate::filter::{AsOf, Counting, DropFilter, Filter, RowPosition, Sort, View};
 use crate::query::facets::is_view;
 use crate::query::index::{
     DayIndex, Generation, Index, Layer, LayerDay, RowBuffers, with_row_buffers,
 };
 use crate::query::merge::merged;
+use crate::query::overview::Overview;
 use crate::query::rows::{DropRow, Lifecycle};
+use crate::query::totals::Total;
 use crate::scorer::{Restored, Scorer, Words};
 use crate::vocab::budget;
 use crate::vocab::day::Day;
@@ -33,8 +36,8 @@ const ROWS_ABOUT: usize = 1_001;
 pub struct DropsPage<'a> {
     /// Newest drop date up to today; today if there is none, and in the view `today`.
     pub date: Day,
-    /// Number of names that pass the filter.
-    pub total: u32,
+    /// Number of names that pass the filter, if they were to be counted.
+    pub total: Option<Total>,
     /// Position of the last row, if more rows follow.
     pub next: Option<RowPosition>,
     index: &'a Index,
@@ -98,32 +101,44 @@ impl Index {
     ///
     /// # Errors
     /// [`QueryError`]; does not happen with verified files.
-    pub fn drops(&self, filter: &DropFilter, as_of: AsOf) -> Result<DropsPage<'_>, QueryError> {
+    pub fn drops(
+        &self,
+        filter: &DropFilter,
+        as_of: AsOf,
+        counting: Counting,
+    ) -> Result<DropsPage<'_>, QueryError> {
         let day = self.day(as_of);
+        let summed = (counting != Counting::None).then(|| self.summed(filter, &day)).flatten();
+        let of_layers = if summed.is_some() { Counting::None } else { counting };
         // One extra row shows whether a page follows.
         let take = (filter.limit as usize).saturating_add(1);
-        let (mut places, total) = match self.layers() {
-            [layer] => layer.best_docs(filter, &day.layers[0], take)?,
+        let (mut places, counted) = match self.layers() {
+            [layer] => layer.best_docs(filter, &day.layers[0], take, of_layers)?,
             layers => {
                 let skip = filter.offset as usize;
                 let wanted = take.saturating_add(skip);
                 let first = DropFilter { offset: 0, ..filter.clone() };
-                let (mut of_layers, mut total) = (Vec::with_capacity(layers.len()), 0);
+                let (mut found, mut totals) = (Vec::with_capacity(layers.len()), Vec::new());
                 for (layer, day) in self.layers_on(&day) {
-                    let (mut docs, more) = layer.best_docs(&first, day, wanted)?;
+                    let (mut docs, total) = layer.best_docs(&first, day, wanted, of_layers)?;
                     docs.iter_mut().for_each(|doc| *doc = layer.place(*doc));
-                    of_layers.push(docs);
-                    total += more;
+                    found.push(docs);
+                    totals.push(total);
                 }
-                let mut places = merged(of_layers, wanted, |&one, &other| {
+                let mut places = merged(found, wanted, |&one, &other| {
                     self.compare_places(filter.sort, one, other)
                 });
                 places.drain(..skip.min(places.len()));
-                (places, total)
+                (places, totals.into_iter().sum())
             }
         };
         let follows = places.len() == take;
         places.truncate(filter.limit as usize);
+        let mut total = summed.or(counted);
+        if filter.after.is_none() && (filter.offset == 0 || !places.is_empty()) {
+            let end = filter.offset.saturating_add(places.len() as u32);
+            total = total.map(|total| total.with_page(end, follows));
+        }
         let last = places.last().filter(|_| follows);
         let next = last.map(|&place| self.position_of(filter.sort, place));
         let date = match filter.view {
@@ -138,8 +153,67 @@ impl Index {
     /// # Errors
     /// [`QueryError`]; does not happen with verified files.
     pub fn count_drops(&self, filter: &DropFilter, as_of: AsOf) -> Result<u32, QueryError> {
+        self.total_of(filter, as_of, Counting::Exact).map(Total::count)
+    }
+
+    /// As [`Index::count_drops`], but only estimates a number that takes long to count.
+    ///
+    /// # Errors
+    /// As [`Index::count_drops`].
+    pub fn estimate_drops(&self, filter: &DropFilter, as_of: AsOf) -> Result<Total, QueryError> {
+        self.total_of(filter, as_of, Counting::Estimate)
+    }
+
+    fn total_of(
+        &self,
+        filter: &DropFilter,
+        as_of: AsOf,
+        counting: Counting,
+    ) -> Result<Total, QueryError> {
         let day = self.day(as_of);
-        self.layers_on(&day).map(|(layer, day)| layer.count_docs(filter, day)).sum()
+        let of_layer = |(layer, day): (&Layer, &LayerDay)| {
+            layer.page(filter, day, (0, 0), counting, &mut Vec::new())
+        };
+        match self.summed(filter, &day) {
+            Some(total) => Ok(total),
+            None => self.layers_on(&day).map(of_layer).sum(),
+        }
+    }
+
+    /// Returns the number of names that pass `filter` on a long list, if a sum of the counts of the day
+    /// has it: those of some TLDs or scores in a view.
+    fn summed(&self, filter: &DropFilter, day: &Arc<DayIndex>) -> Option<Total> {
+        if !self.is_sampled() || filter.contains.is_some() {
+            return None;
+        }
+        let place = filter.view.place()?;
+        let Filter { tlds, min_dqs, max_dqs, .. } = &filter.common;
+        let (tlds, min_dqs, max_dqs) = (tlds.clone(), *min_dqs, *max_dqs);
+        let by_tld = filter.common == Filter { tlds, ..Filter::default() };
+        let by_score = filter.common == Filter { min_dqs, max_dqs, ..Filter::default() };
+        if !by_tld && !by_score {
+            return None;
+        }
+        let overview = Overview::new(self, day);
+        let counts = overview.summary();
+        let is_wanted = |tld: u16| filter.common.tlds.iter().any(|it| it == self.tlds().name(tld));
+        let total = if by_score {
+            let scores = usize::from(min_dqs.points())..=usize::from(max_dqs.points());
+            counts.scores[place].get(scores).unwrap_or_default().iter().sum()
+        } else {
+            counts.tlds[place]
+                .iter()
+                .filter(|(tld, _)| is_wanted(*tld))
+                .map(|(_, count)| count)
+                .sum()
+        };
+        Some(Total::Exact(total))
+    }
+
+    /// Returns true if totals may be estimated.
+    fn is_sampled(&self) -> bool {
+        let docs_max = 64 * Sampling::default().counted;
+        self.layers().iter().any(|layer| layer.drops_by_rank.len() as usize > docs_max)
     }
 
     /// Returns the places of the rows of [`Index::drops`], for [`Index::shape_drops`].
@@ -147,7 +221,7 @@ impl Index {
     /// # Errors
     /// [`QueryError`]; does not happen with verified files.
     pub fn drop_places(&self, filter: &DropFilter, as_of: AsOf) -> Result<Vec<u32>, QueryError> {
-        Ok(self.drops(filter, as_of)?.places)
+        Ok(self.drops(filter, as_of, Counting::None)?.places)
     }
 
     /// As [`Index::drop_places`], without the drops that were first reported by a list for internal
@@ -210,10 +284,10 @@ impl Index {
     }
 
     /// See [`Index::search_cost_us`].
-    pub fn drops_cost_us(&self, filter: &DropFilter, as_of: AsOf) -> u32 {
+    pub fn drops_cost_us(&self, filter: &DropFilter, as_of: AsOf, counting: Counting) -> u32 {
         // The divisors are names of the drops list per microsecond, as measured for most queries.
         let listed = self.manifest().drops;
-        let known = self.docs_of_page(filter, as_of);
+        let known = self.docs_of_page(filter, as_of, counting);
         let walked = known.unwrap_or(listed);
         let looked_at = walked / if filter.contains.is_some() { 6_000 } else { 50_000 };
         let is_narrowed = known.is_none() && filter.sort != Sort::default();
@@ -228,18 +302,29 @@ impl Index {
 
     /// Returns the number of docs that a page is expected to visit; `None` for all, because the total is
     /// unknown or the order needs a bitmap of all matches.
-    fn docs_of_page(&self, filter: &DropFilter, as_of: AsOf) -> Option<u32> {
+    fn docs_of_page(&self, filter: &DropFilter, as_of: AsOf, counting: Counting) -> Option<u32> {
         let day = self.is_prepared(as_of).then(|| self.day(as_of))?;
         let page = u64::from(filter.offset) + u64::from(filter.limit);
+        // The end of the page, if matches are spread evenly.
+        let evenly = |listed: u32, total: u32| {
+            let docs = u64::from(listed) * page / u64::from(total.max(1));
+            u32::try_from(docs).unwrap_or(u32::MAX).min(listed)
+        };
+        let is_ranked = filter.sort == Sort::default();
+        if is_ranked
+            && day.summary.get().is_some()
+            && let Some(total) = self.summed(filter, &day)
+        {
+            return Some(evenly(self.manifest().drops, total.count()));
+        }
         let docs = |(layer, day): (&Layer, &LayerDay)| {
-            let (total, listed) = (day.known_total(filter)?, layer.drops_by_rank.len());
-            let docs = if filter.sort == Sort::default() {
-                // The end of the page, if matches are spread evenly.
-                u64::from(listed) * page / u64::from(total.max(1))
-            } else {
-                64 * layer.walk_by_value(filter, day, total, page as usize)?.words as u64
-            };
-            Some(u32::try_from(docs).unwrap_or(u32::MAX).min(listed))
+            let total = day.kept_total(filter, counting)?.count();
+            let listed = layer.drops_by_rank.len();
+            if is_ranked {
+                return Some(evenly(listed, total));
+            }
+            let words = layer.walk_by_value(filter, day, total, page as usize)?.words;
+            Some(u32::try_from(64 * words).unwrap_or(u32::MAX).min(listed))
         };
         self.layers_on(&day).map(docs).sum()
     }
@@ -251,10 +336,18 @@ impl Index {
 }
 
 impl LayerDay {
-    /// Returns the number of docs that pass `filter`, if it needs no count.
-    fn known_total(&self, filter: &DropFilter) -> Option<u32> {
+    /// Returns the number of docs that pass `filter`, if it is known already.
+    fn kept_total(&self, filter: &DropFilter, counting: Counting) -> Option<Total> {
         let of_view = is_view(filter).then(|| self.stages.count(filter.view)).flatten();
-        of_view.or_else(|| self.totals.get(self.totals.key(filter)))
+        let kept = || self.totals.get(self.totals.key(filter), counting);
+        of_view.map(Total::Exact).or_else(kept)
+    }
+
+    fn keep_total(&self, filter: &DropFilter, counting: Counting, total: Total) {
+        // A walk that was stopped has no valid count.
+        if !budget::spent() {
+            self.totals.keep(self.totals.key(filter), counting, total);
+        }
     }
 }
 
@@ -266,51 +359,86 @@ impl Layer {
         filter: &DropFilter,
         day: &LayerDay,
         take: usize,
-    ) -> Result<(Vec<u32>, u32), QueryError> {
+        counting: Counting,
+    ) -> Result<(Vec<u32>, Option<Total>), QueryError> {
+        let shown = |total| Some(total).filter(|_| counting != Counting::None);
         if filter.sort != Sort::default() {
-            let known = day.known_total(filter);
+            let known = self.known_total(filter, day, counting)?;
             if let Some(total) = known
-                && let Some(docs) = self.docs_by_value(filter, day, total, take)?
+                && let Some(docs) = self.docs_by_value(filter, day, total.count(), take)?
             {
-                return Ok((docs, total));
+                return Ok((docs, shown(total)));
             }
             let matches = self.matching(filter, day)?;
-            let total = ones(&matches);
-            if known.is_none() && !budget::spent() {
-                day.totals.keep(day.totals.key(filter), total);
-            }
-            return Ok((self.sorted_docs(filter, matches, total, take), total));
+            let counted = ones(&matches);
+            let total = known.unwrap_or(Total::Exact(counted));
+            day.keep_total(filter, counting, total);
+            return Ok((self.sorted_docs(filter, matches, counted, take), shown(total)));
         }
         let mut docs = Vec::with_capacity(take.min(ROWS_ABOUT));
         let from = filter.after.as_ref().map_or(0, |after| self.first_after(after));
-        let total = self.page(filter, day, from, take, &mut docs)?;
-        Ok((docs, total))
+        let total = self.page(filter, day, (from, take), counting, &mut docs)?;
+        Ok((docs, shown(total)))
     }
 
-    fn count_docs(&self, filter: &DropFilter, day: &LayerDay) -> Result<u32, QueryError> {
-        self.page(filter, day, 0, 0, &mut Vec::new())
+    /// Returns the number of docs that pass `filter`, unless all of them must be counted for it. An
+    /// estimate takes part of the time of a count.
+    fn known_total(
+        &self,
+        filter: &DropFilter,
+        day: &LayerDay,
+        counting: Counting,
+    ) -> Result<Option<Total>, QueryError> {
+        let kept = day.kept_total(filter, counting);
+        if kept.is_some() || counting == Counting::Exact {
+            return Ok(kept);
+        }
+        let sample = self.sample(filter, day, |_, _| {})?;
+        let total = sample.map(|sample| Total::About(sample.scaled(sample.matches)));
+        if let Some(total) = total {
+            day.keep_total(filter, counting, total);
+        }
+        Ok(total)
     }
 
     /// Appends to `docs` up to `take` docs that pass `filter`, from doc `from` and the offset on.
-    /// Returns the number of all docs that pass, which is counted once per day.
+    /// Returns the number of all docs that pass, which is counted once per day, or 0 for [`Counting::None`].
     fn page(
         &self,
         filter: &DropFilter,
         day: &LayerDay,
-        from: u32,
-        take: usize,
+        (from, take): (u32, usize),
+        counting: Counting,
         docs: &mut Vec<u32>,
-    ) -> Result<u32, QueryError> {
-        let Generation { drops_by_rank, tlds, records, .. } = &**self;
-        let key = day.totals.key(filter);
-        let wanted = Wanted { from, take, total: day.totals.get(key) };
-        let page = drops_by_rank.page(filter, &day.stages, tlds, records, wanted, docs);
-        let total = page.map_err(|source| self.query_error(source))?;
-        // A walk that was stopped has no valid count.
-        if wanted.total.is_none() && !budget::spent() {
-            day.totals.keep(key, total);
+    ) -> Result<Total, QueryError> {
+        let known = match counting {
+            Counting::None => Some(Total::Exact(0)),
+            _ => self.known_total(filter, day, counting)?,
+        };
+        if let Some(known) = known.filter(|_| take == 0) {
+            return Ok(known);
         }
-        Ok(total)
+        let wanted = Wanted { from, take, counts: known.is_none() };
+        let Generation { drops_by_rank, tlds, records, .. } = &**self;
+        let counted = drops_by_rank.page(filter, &day.stages, tlds, records, wanted, docs);
+        let counted = counted.map_err(|source| self.query_error(source))?;
+        if let Some(counted) = counted {
+            day.keep_total(filter, counting, Total::Exact(counted));
+        }
+        Ok(known.or(counted.map(Total::Exact)).unwrap_or(Total::Exact(0)))
+    }
+
+    /// Calls `visit` with blocks of the docs that pass `filter`; see [`crate::columns::sampling`].
+    pub(super) fn sample(
+        &self,
+        filter: &DropFilter,
+        day: &LayerDay,
+        visit: impl FnMut(usize, &[u64]),
+    ) -> Result<Option<Sample>, QueryError> {
+        let Generation { drops_by_rank, tlds, records, .. } = &**self;
+        let sampling = Sampling::default();
+        let sample = drops_by_rank.sample(filter, &day.stages, tlds, records, &sampling, visit);
+        sample.map_err(|source| self.query_error(source))
     }
 
     /// Returns the docs of the drops list that pass `filter`, as a bitmap.

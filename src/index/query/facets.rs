@@ -5,9 +5,10 @@ use std::ops::Range;
 
 use crate::columns::day::StageDocs;
 use crate::columns::properties::Property;
+use crate::columns::sampling::Sample;
 use crate::columns::slices::{docs_of, ones};
 use crate::error::QueryError;
-use crate::filter::{AsOf, DropFilter, Facet, View};
+use crate::filter::{AsOf, Counting, DropFilter, Facet, View};
 use crate::query::index::{DayIndex, Index, Layer, LayerDay};
 use crate::query::rows::FacetValue;
 use crate::vocab::budget;
@@ -20,14 +21,23 @@ use dropdex_query::filter::{DayRange, Filter};
 
 /// Maximum values of a facet.
 const VALUES_MAX: usize = 100;
-/// Docs that pass a filter, as a bitmap for each layer.
-type Matches = Vec<Vec<u64>>;
+/// Docs of each layer that pass a filter, as a bitmap: all of them, or those of a sample.
+type Matches = Vec<(Vec<u64>, Option<Sample>)>;
 /// Number of scores that a facet value covers.
 const DQS_STEP: u32 = 10;
 
+/// The values of each facet.
+#[derive(Clone, Debug)]
+pub struct CountedFacets {
+    pub values: Vec<Vec<FacetValue>>,
+    /// Whether no number is an estimate.
+    pub are_exact: bool,
+}
+
 impl Index {
     /// Counts the values of each facet, of which it returns the 100 most frequent, in that order.
-    /// Without filters, they are counted once per day and generation.
+    /// Without filters, they are counted once per day and generation. With filters on a long list, numbers
+    /// are estimated unless `counting` is [`Counting::Exact`].
     ///
     /// # Errors
     /// [`QueryError`]; does not happen with verified files.
@@ -36,54 +46,81 @@ impl Index {
         filter: &DropFilter,
         facets: &[Facet],
         as_of: AsOf,
-    ) -> Result<Vec<Vec<FacetValue>>, QueryError> {
+        counting: Counting,
+    ) -> Result<CountedFacets, QueryError> {
         let day = self.day(as_of);
         // Facets without their own filter share the matches.
         let mut shared: Option<Matches> = None;
-        let mut counted = Vec::with_capacity(facets.len());
+        let count = |facet, matches: &Matches| {
+            let is_exact = matches.iter().all(|(_, sample)| sample.is_none());
+            (self.count_values(facet, matches, &day), is_exact)
+        };
+        let mut counted =
+            CountedFacets { values: Vec::with_capacity(facets.len()), are_exact: true };
         for &facet in facets {
             let without = without(filter, facet);
-            if let Some(kept) = is_view(&without).then(|| day.facets(without.view)).flatten() {
-                let of = &kept[facet as usize];
-                let values = match of.get() {
-                    Some(values) => values,
-                    None => {
-                        let values = budget::shared(|| {
-                            let matches = self.matching(&without, &day)?;
-                            Ok::<_, QueryError>(self.count_values(facet, &matches, &day))
-                        })?;
-                        of.get_or_init(|| values)
+            let (values, is_exact) =
+                if let Some(kept) = is_view(&without).then(|| day.facets(without.view)).flatten() {
+                    let of = &kept[facet as usize];
+                    let values = match of.get() {
+                        Some(values) => values,
+                        None => {
+                            let values = budget::shared(|| {
+                                let matches = self.matching(&without, &day, Counting::Exact)?;
+                                Ok::<_, QueryError>(self.count_values(facet, &matches, &day))
+                            })?;
+                            of.get_or_init(|| values)
+                        }
+                    };
+                    (values.clone(), true)
+                } else if without.common == filter.common && without.view == filter.view {
+                    if shared.is_none() {
+                        shared = Some(self.matching(filter, &day, counting)?);
                     }
+                    count(facet, shared.get_or_insert_default())
+                } else {
+                    count(facet, &self.matching(&without, &day, counting)?)
                 };
-                counted.push(values.clone());
-            } else if without.common == filter.common && without.view == filter.view {
-                if shared.is_none() {
-                    shared = Some(self.matching(filter, &day)?);
-                }
-                let matches = shared.as_deref().unwrap_or_default();
-                counted.push(self.count_values(facet, matches, &day));
-            } else {
-                counted.push(self.count_values(facet, &self.matching(&without, &day)?, &day));
-            }
+            counted.values.push(values);
+            counted.are_exact &= is_exact;
         }
         Ok(counted)
     }
 
-    fn matching(&self, filter: &DropFilter, day: &DayIndex) -> Result<Matches, QueryError> {
-        self.layers_on(day).map(|(layer, day)| layer.matching(filter, day)).collect()
+    fn matching(
+        &self,
+        filter: &DropFilter,
+        day: &DayIndex,
+        counting: Counting,
+    ) -> Result<Matches, QueryError> {
+        let of_layer = |(layer, day): (&Layer, &LayerDay)| {
+            let mut docs = vec![0; layer.drops_by_rank.len().div_ceil(64) as usize];
+            let sample = match counting {
+                Counting::Exact => None,
+                _ => layer.sample(filter, day, |first, words| {
+                    docs[first..first + words.len()].copy_from_slice(words);
+                })?,
+            };
+            match sample {
+                None => layer.matching(filter, day).map(|docs| (docs, None)),
+                sample => Ok((docs, sample)),
+            }
+        };
+        self.layers_on(day).map(of_layer).collect()
     }
 
-    fn count_values(&self, facet: Facet, matches: &[Vec<u64>], day: &DayIndex) -> Vec<FacetValue> {
+    fn count_values(&self, facet: Facet, matches: &Matches, day: &DayIndex) -> Vec<FacetValue> {
         let mut counts = Vec::new();
         for (at, (layer, day)) in self.layers_on(day).enumerate() {
-            let of_layer = layer.count_by(facet, &matches[at], day);
+            let (docs, sample) = &matches[at];
+            let of_layer = layer.count_by(facet, docs, day);
             let tlds = self.tlds().of_layer(at);
             for (number, count) in of_layer.into_iter().enumerate() {
                 let number = if facet == Facet::Tld { tlds[number].into() } else { number };
                 if counts.len() <= number {
                     counts.resize(number + 1, 0);
                 }
-                counts[number] += count;
+                counts[number] += sample.map_or(count, |sample| sample.scaled(count));
             }
         }
         self.frequent(facet, &counts)
@@ -124,7 +161,8 @@ impl Layer {
     fn count_by(&self, facet: Facet, matches: &[u64], day: &LayerDay) -> Vec<u32> {
         let drops = &self.drops_by_rank;
         let both = |docs: StageDocs<'_>| {
-            (0..).zip(matches).map(|(at, word)| (word & docs.word(at)).count_ones()).sum::<u32>()
+            let marked = (0..).zip(matches).filter(|(_, word)| **word != 0);
+            marked.map(|(at, word)| (word & docs.word(at)).count_ones()).sum::<u32>()
         };
         match facet {
             Facet::Tld => count(matches, self.tlds.len(), |doc| drops.tld(doc as u32).into()),

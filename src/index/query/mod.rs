@@ -17,4 +17,4 @@ pub mod search;
 mod shared_tlds;
 mod sort;
 pub mod summary;
-mod totals;
+pub mod totals;

@@ -32,7 +32,11 @@ pub struct CountedTld<'a> {
     pub newest_list: Option<UnixMs>,
 }
 
-impl Overview<'_> {
+impl<'a> Overview<'a> {
+    pub(super) fn new(index: &'a Index, day: &Arc<DayIndex>) -> Overview<'a> {
+        Overview { index, as_of: day.as_of, day: Arc::clone(day) }
+    }
+
     /// Returns the number of names in a view.
     pub fn total(&self, view: View) -> u32 {
         self.summary().totals[view.position()]
@@ -89,7 +93,7 @@ impl Overview<'_> {
         self.index.newest_drop_date(self.as_of.today).unwrap_or(self.as_of.today)
     }
 
-    fn summary(&self) -> &DaySummary {
+    pub(super) fn summary(&self) -> &DaySummary {
         self.day.summary.get_or_init(|| {
             let layers = self.index.layers_on(&self.day).enumerate();
             let counted = layers.map(|(at, (layer, day))| CountedLayer {
@@ -113,6 +117,6 @@ impl Overview<'_> {
 impl Index {
     /// Returns the overview of a day. Counts are computed on first use and cached for the day.
     pub fn overview(&self, as_of: AsOf) -> Overview<'_> {
-        Overview { index: self, as_of, day: self.day(as_of) }
+        Overview::new(self, &self.day(as_of))
     }
 }

@@ -11,6 +11,7 @@ use chrono::Datelike;
 use maud::{Markup, Render, html};
 
 use crate::accounts::UserData;
+use crate::index::Total;
 use crate::index::query::rows::Lifecycle;
 use crate::service::app::Now;
 use crate::viewer::Viewer;
@@ -307,9 +308,55 @@ pub fn counted(number: u32, one: &str) -> String {
     format!("{} {one}{plural}", grouped(number.into()))
 }
 
+/// Formats a total: `1,204`, or `about 1.2 million` for an estimate.
+pub fn total(total: Total) -> String {
+    let count = u64::from(total.count());
+    match total {
+        Total::Exact(_) => grouped(count),
+        Total::About(1_000_000..) => {
+            let tenths = (count + 50_000) / 100_000;
+            let fraction =
+                if tenths.is_multiple_of(10) { String::new() } else { format!(".{}", tenths % 10) };
+            format!("about {}{fraction} million", grouped(tenths / 10))
+        }
+        Total::About(_) => {
+            // Two digits: the others may be wrong.
+            let unit = 10u64.pow(count.max(1).ilog10().saturating_sub(1));
+            format!("about {}", grouped((count + unit / 2) / unit * unit))
+        }
+    }
+}
+
+/// Formats a total with its noun: `1 name`, `about 1.2 million names`.
+pub fn totalled(number: Total, one: &str) -> String {
+    match number {
+        Total::Exact(count) => counted(count, one),
+        Total::About(_) => format!("{} {one}s", total(number)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn estimates_are_rounded() {
+        for (count, text) in [
+            (7, "about 7"),
+            (1_249, "about 1,200"),
+            (99_600, "about 100,000"),
+            (347_212, "about 350,000"),
+            (1_000_000, "about 1 million"),
+            (1_249_999, "about 1.2 million"),
+            (12_960_000, "about 13 million"),
+            (u32::MAX, "about 4,295 million"),
+        ] {
+            assert_eq!(total(Total::About(count)), text);
+        }
+        assert_eq!(total(Total::Exact(347_212)), "347,212");
+        assert_eq!(totalled(Total::Exact(1), "name"), "1 name");
+        assert_eq!(totalled(Total::About(1_249_999), "name"), "about 1.2 million names");
+    }
 
     #[test]
     fn numbers_have_thousands_separators() {

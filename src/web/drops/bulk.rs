@@ -10,7 +10,7 @@ use maud::{Markup, html};
 
 use crate::Web;
 use crate::accounts::{Tags, WatchPatch};
-use crate::components::{counted, grouped};
+use crate::components::{grouped, total, totalled};
 use crate::drops::Shown;
 use crate::drops::state::DropsParams;
 use crate::edge::error::Refusal;
@@ -18,7 +18,8 @@ use crate::edge::export::{Export, export_names};
 use crate::error::PageError;
 use crate::form::{Fields, Form, LargeForm};
 use crate::fragment::{Wanted, wanted};
-use crate::index::filter::DropFilter;
+use crate::index::Total;
+use crate::index::filter::{Counting, DropFilter};
 use crate::logged_in::LoggedIn;
 use crate::owned::for_excel;
 use crate::query::params::Params;
@@ -78,9 +79,9 @@ pub fn notice(sent: &Fields) -> Markup {
     html! { @if let Some((done, names)) = done { p.notice role="status" { (done.text(names)) } } }
 }
 
-/// Renders the form for selected names, which appears when a name is selected. `total` names match
-/// the search.
-pub fn form(shown: &Shown, total: u32) -> Markup {
+/// Renders the form for selected names, which appears when a name is selected. `names` match the
+/// search.
+pub fn form(shown: &Shown, names: Total) -> Markup {
     let listed = shown.state.listed().with(&[("limit", "")]).path();
     let search = listed.strip_prefix("/?").unwrap_or_default();
     html! {
@@ -90,7 +91,7 @@ pub fn form(shown: &Shown, total: u32) -> Markup {
             @if shown.owned.is_some() {
                 input type="hidden" name="search" value=(search);
                 @if shown.hidden.are_shown { input type="hidden" name="hidden" value="show"; }
-                @if total > 0 { (every(total)) }
+                @if names.count() > 0 { (every(names)) }
             }
             button type="submit" { "Watch" }
             @if shown.owned.is_some() {
@@ -112,12 +113,12 @@ pub fn form(shown: &Shown, total: u32) -> Markup {
 }
 
 /// Renders the box that selects every name of the search, on all pages.
-fn every(total: u32) -> Markup {
-    let is_possible = total as usize <= NAMES_MAX;
+fn every(names: Total) -> Markup {
+    let is_possible = names.is_exact() && names.count() as usize <= NAMES_MAX;
     html! {
         label.every {
-            input #every type="checkbox" name="all" value="yes" data-total=(total) disabled[!is_possible];
-            "All " (grouped(total.into()))
+            input #every type="checkbox" name="all" value="yes" data-total=(names.count()) disabled[!is_possible];
+            "All " (total(names))
             @if !is_possible {
                 span.why-not { ": at most " (grouped(NAMES_MAX as u64)) " at once, narrow the filters or export" }
             }
@@ -144,10 +145,10 @@ pub async fn names(
     let owned = web.user_data(member);
     let find = move || {
         let filter = state.filter(as_of.today)?;
-        let page =
-            index.drops(&DropFilter { limit: NAMES_MAX as u32, offset: 0, ..filter }, as_of)?;
-        if page.total as usize > NAMES_MAX {
-            return Err(too_many(page.total));
+        let filter = DropFilter { limit: NAMES_MAX as u32, offset: 0, ..filter };
+        let page = index.drops(&filter, as_of, Counting::Estimate)?;
+        if let Some(names) = page.total.filter(|_| page.next.is_some()) {
+            return Err(too_many(names));
         }
         let mut names = Vec::with_capacity(page.count() as usize);
         page.for_each(|row| names.extend(DomainName::parse(row.name)));
@@ -157,8 +158,8 @@ pub async fn names(
     Ok(work::scan(find).await?)
 }
 
-fn too_many(total: u32) -> ApiError {
-    let (count, most) = (counted(total, "name"), grouped(NAMES_MAX as u64));
+fn too_many(names: Total) -> ApiError {
+    let (count, most) = (totalled(names, "name"), grouped(NAMES_MAX as u64));
     let rows = grouped(EXPORT_ROWS_MAX.into());
     let what = format!(
         "the search finds {count}, and at most {most} are changed at once; narrow the filters, or export up to {rows} as CSV"

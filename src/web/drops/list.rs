@@ -3,17 +3,17 @@
 use maud::{Markup, html};
 
 use crate::components::{
-    self, ANONYMOUS_DEPTH, counted, grouped, log_in_for_more, name_linked, query, score,
-    stage_word, watch_star,
+    self, ANONYMOUS_DEPTH, grouped, log_in_for_more, name_linked, query, score, stage_word, total,
+    totalled, watch_star,
 };
 use crate::drops::state::{DropsParams, ROW_CHOICES, ROWS};
 use crate::drops::words::Chip;
 use crate::drops::{
     BEST_OF_DAY, BestOfDay, DropsResults, HIGH, Listing, Shown, Tab, bulk, chips, columns,
 };
-use crate::index::DropsPage;
 use crate::index::filter::{Sort, SortKey};
 use crate::index::query::rows::{DropRow, Lifecycle};
+use crate::index::{DropsPage, Total};
 use crate::owned::for_excel;
 use crate::vocab::day::Day;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
@@ -38,9 +38,9 @@ pub fn show(shown: &Shown, found: &Result<DropsResults<'_>, String>) -> Markup {
                     Listing::Digest(best) if !best.is_empty() => (digest(shown, best)),
                     Listing::Rows { page: Some(page), sort, offset, total } if page.count() > 0 => {
                         (table(shown, *sort, &html! { tbody { (rows(shown, page)) } }))
-                        (pager(shown, *offset, page.count(), *total))
+                        (pager(shown, *offset, page, *total))
                     }
-                    Listing::Rows { offset, total, .. } if *total > 0 => (beyond(shown, *offset, *total)),
+                    Listing::Rows { offset, total, .. } if total.count() > 0 => (beyond(shown, *offset, total.count())),
                     _ => (empty(shown, found)),
                 }
                 (hidden(shown))
@@ -58,7 +58,7 @@ fn tabs(state: &DropsParams, found: &DropsResults<'_>) -> Markup {
                 @for (tab, count) in Tab::ALL.into_iter().zip(found.tabs) {
                     li {
                         a href=(tab.with(state).path()) data-load aria-current=[(here == Some(tab)).then_some("page")] {
-                            (tab.word()) " " span.count { (grouped(count.into())) }
+                            (tab.word()) " " span.count { (total(count)) }
                         }
                     }
                 }
@@ -88,7 +88,7 @@ fn part_word(state: &DropsParams) -> String {
 fn tools(shown: &Shown, found: &DropsResults<'_>) -> Markup {
     let state = &shown.state;
     let listed = state.listed();
-    let total = found.total();
+    let names = found.total();
     let rule = state.conditions().moving(shown.today);
     let rule: Vec<_> = rule.parameters().collect();
     html! {
@@ -97,12 +97,12 @@ fn tools(shown: &Shown, found: &DropsResults<'_>) -> Markup {
             label.only-phone { input #picking type="checkbox"; "Select" }
             @if state.is_filtered() { a.clear href=(state.unfiltered().path()) data-load { "Clear filters" } }
             a href=(query::with(&rule, "/alerts/new")) { "Alert me about these" }
-            @if total > 0 {
+            @if names.count() > 0 {
                 @if shown.exports {
                     a href=(listed.csv()) download {
                         "CSV: "
-                        @if total > EXPORT_ROWS_MAX { "the first " (grouped(EXPORT_ROWS_MAX.into())) }
-                        @else { (counted(total, "name")) }
+                        @if names.count() > EXPORT_ROWS_MAX { "the first " (grouped(EXPORT_ROWS_MAX.into())) }
+                        @else { (totalled(names, "name")) }
                     }
                     a href=(for_excel(&listed.csv())) download title="CSV with a byte order mark, so that Excel reads it as UTF-8" {
                         "for Excel"
@@ -117,7 +117,7 @@ fn tools(shown: &Shown, found: &DropsResults<'_>) -> Markup {
 
 fn days(shown: &Shown, found: &DropsResults<'_>) -> Markup {
     let state = &shown.state;
-    let most = found.days.iter().map(|(_, count)| *count).max().unwrap_or_default().max(1);
+    let most = found.days.iter().map(|(_, count)| count.count()).max().unwrap_or_default().max(1);
     let is_all = state.is_digest();
     let day_of = |name| Day::parse_from(state.get(name), shown.today).ok();
     let chosen = day_of("release_from").filter(|from| day_of("release_to") == Some(*from));
@@ -126,14 +126,14 @@ fn days(shown: &Shown, found: &DropsResults<'_>) -> Markup {
             ul {
                 li {
                     a href=(if is_all { state.soon() } else { state.anywhere() }.path()) data-load aria-current=[is_all.then_some("true")] {
-                        span { "All " (found.days.len()) " days" } " " span.c { (grouped(found.tabs[0].into())) }
+                        span { "All " (found.days.len()) " days" } " " span.c { (total(found.tabs[0])) }
                     }
                 }
                 @for (day, count) in &found.days {
                     li {
                         a href=(state.on_day(*day).path()) data-load title=(day) aria-current=[(chosen == Some(*day)).then_some("true")] {
-                            svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true" { rect width=(u64::from(*count) * 100 / u64::from(most)) height="1" {} }
-                            span { (short_day(*day, shown.today)) } " " span.c { (grouped((*count).into())) }
+                            svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true" { rect width=(u64::from(count.count()) * 100 / u64::from(most)) height="1" {} }
+                            span { (short_day(*day, shown.today)) } " " span.c { (total(*count)) }
                         }
                     }
                 }
@@ -169,7 +169,7 @@ fn digest(shown: &Shown, best: &[BestOfDay<'_>]) -> Markup {
 }
 
 fn day_head(shown: &Shown, best: &BestOfDay<'_>) -> Markup {
-    let BestOfDay { day, page, high } = best;
+    let BestOfDay { day, page, total: names, high } = best;
     let ahead = day.days_since(shown.today);
     html! {
         tr.group {
@@ -177,9 +177,9 @@ fn day_head(shown: &Shown, best: &BestOfDay<'_>) -> Markup {
                 span.g {
                     span.due.{ "d" (ahead) } { b { @if ahead == 1 { "Tomorrow" } @else { "+" (ahead) " days" } } } " "
                     time datetime=(day) { (day.date().format("%a %-d %b").to_string()) } " "
-                    span { (counted(page.total, "name")) @if *high > 0 { ", " (grouped((*high).into())) " at " (HIGH) " or more" } } " "
-                    @if page.total > page.count() {
-                        a.end href=(shown.state.on_day(*day).path()) data-load { "Show all " (grouped(page.total.into())) }
+                    span { (totalled(*names, "name")) @if high.count() > 0 { ", " (total(*high)) " at " (HIGH) " or more" } } " "
+                    @if page.next.is_some() {
+                        a.end href=(shown.state.on_day(*day).path()) data-load { "Show all " (total(*names)) }
                     }
                 }
             }
@@ -271,32 +271,36 @@ fn hidden(shown: &Shown) -> Markup {
     }
 }
 
-fn pager(shown: &Shown, offset: u32, rows: u32, total: u32) -> Markup {
+fn pager(shown: &Shown, offset: u32, page: &DropsPage<'_>, names: Total) -> Markup {
     let state = &shown.state;
     let size = state.get("limit").parse().unwrap_or(ROWS).max(1);
-    let after = offset + rows;
-    let has_more = after < total;
+    let after = offset + page.count();
+    let has_more = page.next.is_some();
     let has_next = has_more && after < shown.depth;
     let previous = (offset > 0).then(|| state.page(offset.saturating_sub(size)));
-    let position = components::range(offset, rows, &grouped(total.into()));
+    let position = components::range(offset, page.count(), &total(names));
     html! {
         div.pages {
             p role="status" { (position) }
-            @if total > ROW_CHOICES[0] { (page_size(state, size)) }
-            (components::pager(previous, jump(state, offset, size, total), has_next.then(|| state.page(after))))
+            @if names.count() > ROW_CHOICES[0] { (page_size(state, size)) }
+            (components::pager(previous, jump(state, offset, size, names), has_next.then(|| state.page(after))))
         }
         @if has_more && !has_next && shown.depth == ANONYMOUS_DEPTH { (log_in_for_more(&state.path())) }
     }
 }
 
 /// `Page 3 of 13`, with the number as a field.
-fn jump(state: &DropsParams, offset: u32, size: u32, total: u32) -> Markup {
-    let (page, last) = (offset / size + 1, total.div_ceil(size));
+fn jump(state: &DropsParams, offset: u32, size: u32, names: Total) -> Markup {
+    let page = offset / size + 1;
+    let last = match names {
+        Total::Exact(names) => Total::Exact(names.div_ceil(size)),
+        Total::About(names) => Total::About(names.div_ceil(size)),
+    };
     html! {
         form.jump action="/" method="get" {
             (state.with(&[]).hidden_inputs())
-            label { "Page " input type="number" name="page" value=(page) min="1" max=(last) required; }
-            " of " (grouped(last.into())) " "
+            label { "Page " input type="number" name="page" value=(page) min="1" max=[last.is_exact().then_some(last.count())] required; }
+            " of " (total(last)) " "
             button.quiet.small type="submit" { "Go" }
         }
     }
@@ -329,7 +333,7 @@ fn beyond(shown: &Shown, offset: u32, total: u32) -> Markup {
 
 fn empty(shown: &Shown, found: &DropsResults<'_>) -> Markup {
     let state = &shown.state;
-    let others = || Tab::ALL.into_iter().zip(found.tabs).filter(|(_, count)| *count > 0);
+    let others = || Tab::ALL.into_iter().zip(found.tabs).filter(|(_, count)| count.count() > 0);
     html! {
         div.panel.empty {
             @if state.is_filtered() { h2 { "No names match these filters" } }
@@ -345,7 +349,7 @@ fn empty(shown: &Shown, found: &DropsResults<'_>) -> Markup {
                 p { "In other tabs:" }
                 ul.ways {
                     @for (tab, count) in others() {
-                        li { a href=(tab.with(state).path()) data-load { span { (tab.word()) } " " b { (counted(count, "name")) } } }
+                        li { a href=(tab.with(state).path()) data-load { span { (tab.word()) } " " b { (totalled(count, "name")) } } }
                     }
                 }
             }
@@ -354,11 +358,11 @@ fn empty(shown: &Shown, found: &DropsResults<'_>) -> Markup {
     }
 }
 
-fn way(state: &DropsParams, chip: &Chip, count: u32) -> Markup {
+fn way(state: &DropsParams, chip: &Chip, count: Total) -> Markup {
     html! {
         li {
             a href=(chips::without(state, chip).path()) data-load {
-                span { (chip.word) " " (chip.value) } " " b { (counted(count, "name")) }
+                span { (chip.word) " " (chip.value) } " " b { (totalled(count, "name")) }
             }
         }
     }

@@ -29,9 +29,9 @@ use crate::error::PageError;
 use crate::form::Fields;
 use crate::fragment::{self, Wanted};
 use crate::index::error::QueryError;
-use crate::index::filter::{AsOf, DropFilter, Facet, Sort, View};
+use crate::index::filter::{AsOf, Counting, DropFilter, Facet, Sort, View};
 use crate::index::query::rows::FacetValue;
-use crate::index::{DropsPage, Index};
+use crate::index::{DropsPage, Index, Total};
 use crate::layout::{NavItem, Page, shrunk};
 use crate::query::filter::DayRange;
 use crate::service::error::ApiError;
@@ -199,17 +199,19 @@ impl Shown {
 struct DropsResults<'a> {
     listing: Listing<'a>,
     /// Number of matching names for each tab, in the order of [`Tab::ALL`].
-    tabs: [u32; 4],
+    tabs: [Total; 4],
     /// Number of releases on each of the next days; empty on other tabs.
-    days: Vec<(Day, u32)>,
+    days: Vec<(Day, Total)>,
     facets: Vec<(Facet, Vec<FacetValue>)>,
+    /// Whether no number of the facets is an estimate.
+    facets_are_exact: bool,
     /// If no name matches: filters whose removal would show names, with the number of names.
-    ways: Vec<(words::Chip, u32)>,
+    ways: Vec<(words::Chip, Total)>,
 }
 
 impl DropsResults<'_> {
     /// Number of names on all pages of the list.
-    fn total(&self) -> u32 {
+    fn total(&self) -> Total {
         match &self.listing {
             Listing::Digest(_) => self.tabs[0],
             Listing::Rows { total, .. } => *total,
@@ -225,15 +227,16 @@ enum Listing<'a> {
         page: Option<DropsPage<'a>>,
         sort: Sort,
         offset: u32,
-        total: u32,
+        total: Total,
     },
 }
 
 struct BestOfDay<'a> {
     day: Day,
     page: DropsPage<'a>,
+    total: Total,
     /// Number of names with a high score.
-    high: u32,
+    high: Total,
 }
 
 /// Tabs of the list.
@@ -314,38 +317,41 @@ fn find<'a>(
 ) -> Result<DropsResults<'a>, ApiError> {
     let (state, today) = (&shown.state, as_of.today);
     let filter = state.listed().filter(today)?;
-    let mut tabs = [0; 4];
+    let mut tabs = [Total::Exact(0); 4];
     for (count, tab) in tabs.iter_mut().zip(Tab::ALL) {
-        *count = index.count_drops(&tab.names(&filter, today), as_of)?;
+        *count = index.estimate_drops(&tab.names(&filter, today), as_of)?;
     }
     let coming = || (1..=DAYS_AHEAD).map(|ahead| today.plus(ahead));
-    let facets = FACETS.into_iter().zip(index.facets(&filter, &FACETS, as_of)?).collect();
+    let facets = index.facets(&filter, &FACETS, as_of, Counting::Estimate)?;
     let mut days = Vec::new();
     let (listing, rows, total) = if state.is_digest() {
         let best = coming().map(|day| best_of_day(index, &filter, day, as_of));
         let mut best = best.collect::<Result<Vec<_>, QueryError>>()?;
-        days.extend(best.iter().map(|best| (best.day, best.page.total)));
-        best.retain(|best| best.page.total > 0);
+        days.extend(best.iter().map(|best| (best.day, best.total)));
+        best.retain(|best| best.total.count() > 0);
         let rows = best.iter().map(|best| best.page.count()).sum();
         (Listing::Digest(best), rows, tabs[0])
     } else {
         if Tab::of(state) == Some(Tab::Soon) {
             for day in coming() {
-                days.push((day, index.count_drops(&soon(&filter, day, day), as_of)?));
+                days.push((day, index.estimate_drops(&soon(&filter, day, day), as_of)?));
             }
         }
-        let page =
-            (filter.offset < shown.depth).then(|| index.drops(&filter, as_of)).transpose()?;
+        let page = (filter.offset < shown.depth)
+            .then(|| index.drops(&filter, as_of, Counting::Estimate))
+            .transpose()?;
         let rows = page.as_ref().map_or(0, DropsPage::count);
-        let total = match &page {
-            Some(page) => page.total,
-            None => index.count_drops(&filter, as_of)?,
+        let total = match page.as_ref().and_then(|page| page.total) {
+            Some(total) => total,
+            None => index.estimate_drops(&filter, as_of)?,
         };
         (Listing::Rows { page, sort: filter.sort, offset: filter.offset, total }, rows, total)
     };
     timer.finish(rows as usize, &filter);
-    let ways = if total == 0 { ways_out(index, state, as_of)? } else { Vec::new() };
-    Ok(DropsResults { listing, tabs, days, facets, ways })
+    let ways = if total.count() == 0 { ways_out(index, state, as_of)? } else { Vec::new() };
+    let facets_are_exact = facets.are_exact;
+    let facets = FACETS.into_iter().zip(facets.values).collect();
+    Ok(DropsResults { listing, tabs, days, facets, facets_are_exact, ways })
 }
 
 fn best_of_day<'a>(
@@ -355,14 +361,15 @@ fn best_of_day<'a>(
     as_of: AsOf,
 ) -> Result<BestOfDay<'a>, QueryError> {
     let mut filter = DropFilter { limit: BEST_OF_DAY, ..soon(filter, day, day) };
-    let page = index.drops(&filter, as_of)?;
+    let page = index.drops(&filter, as_of, Counting::Estimate)?;
+    let total = page.total.unwrap_or(Total::Exact(0));
     let least = Dqs::clamped(HIGH.into());
     filter.common.min_dqs = filter.common.min_dqs.max(least);
-    let high = match page.total == 0 || filter.common.max_dqs < least {
-        true => 0,
-        false => index.count_drops(&filter, as_of)?,
+    let high = match total.count() == 0 || filter.common.max_dqs < least {
+        true => Total::Exact(0),
+        false => index.estimate_drops(&filter, as_of)?,
     };
-    Ok(BestOfDay { day, page, high })
+    Ok(BestOfDay { day, page, total, high })
 }
 
 /// Returns the active filters, each with the number of names without it, highest first.
@@ -370,16 +377,16 @@ fn ways_out(
     index: &Index,
     state: &DropsParams,
     as_of: AsOf,
-) -> Result<Vec<(words::Chip, u32)>, ApiError> {
+) -> Result<Vec<(words::Chip, Total)>, ApiError> {
     let mut ways = Vec::new();
     for chip in words::chips(state, Some(as_of.today)) {
         let without = chips::without(state, &chip).listed();
-        let count = index.count_drops(&without.filter(as_of.today)?, as_of)?;
-        if count > 0 {
+        let count = index.estimate_drops(&without.filter(as_of.today)?, as_of)?;
+        if count.count() > 0 {
             ways.push((chip, count));
         }
     }
-    ways.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    ways.sort_by_key(|(_, count)| std::cmp::Reverse(count.count()));
     Ok(ways)
 }
 

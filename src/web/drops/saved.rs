@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use maud::{Markup, html};
 
 use crate::accounts::{SavedSearch, UserData};
-use crate::components::grouped;
+use crate::components::total;
 use crate::drops::state::DropsParams;
 use crate::drops::words::described;
 use crate::index::Index;
@@ -53,11 +53,11 @@ pub fn list_of(search: &SavedSearch) -> DropsParams {
 
 /// Renders the number of new names as a link to them.
 pub fn new_names(search: &SavedSearch, counts: Option<SearchCounts>) -> Markup {
-    let new = counts.map_or(0, |counts| counts.new);
+    let new = counts.map(|counts| counts.new).filter(|new| new.count() > 0);
     html! {
-        @if new > 0 {
-            a.new href={ (PATH) "/" (search.id) "?new=1" } aria-label={ (grouped(new.into())) " new in " (search.name) } {
-                (grouped(new.into())) " new"
+        @if let Some(new) = new {
+            a.new href={ (PATH) "/" (search.id) "?new=1" } aria-label={ (total(new)) " new in " (search.name) } {
+                (total(new)) " new"
             }
         }
     }

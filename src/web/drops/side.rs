@@ -2,10 +2,11 @@
 
 use maud::{Markup, html};
 
-use crate::components::{grouped, query};
+use crate::components::{query, total};
 use crate::drops::saved::{self, Counted};
 use crate::drops::state::DropsParams;
 use crate::drops::{DropsResults, Shown};
+use crate::index::Total;
 use crate::index::filter::Facet;
 use crate::index::query::rows::FacetValue;
 use crate::vocab::day::Day;
@@ -34,18 +35,19 @@ pub fn show(shown: &Shown, found: Option<&DropsResults<'_>>, saved: &[Counted]) 
             a.done href="#list" { "Show the list" }
             (searches(shown, saved))
             @if let Some(found) = found {
+                @let are_exact = found.facets_are_exact;
                 @for (facet, values) in &found.facets {
                     @match facet {
-                        Facet::Dqs => (section(state, "Score", &["min_dqs", "max_dqs"], scores(state, values))),
-                        Facet::Tld => (section(state, "TLD", &["tld"], tlds(state, values))),
-                        Facet::Length => (section(state, "Length", &["min_len", "max_len"], lengths(state, values))),
-                        Facet::Kind => (section(state, "Kind", &["kind"], words(state, "kind", values, kind_word))),
-                        Facet::Language => (section(state, "Language", &["language"], words(state, "language", values, language_word))),
+                        Facet::Dqs => (section(state, "Score", &["min_dqs", "max_dqs"], scores(state, values), are_exact)),
+                        Facet::Tld => (section(state, "TLD", &["tld"], tlds(state, values), are_exact)),
+                        Facet::Length => (section(state, "Length", &["min_len", "max_len"], lengths(state, values), are_exact)),
+                        Facet::Kind => (section(state, "Kind", &["kind"], words(state, "kind", values, kind_word), are_exact)),
+                        Facet::Language => (section(state, "Language", &["language"], words(state, "language", values, language_word), are_exact)),
                         _ => {},
                     }
                 }
             }
-            (section(state, "Letters", &["digits", "hyphens", "idn", "caps"], letters(state)))
+            (section(state, "Letters", &["digits", "hyphens", "idn", "caps"], letters(state), true))
             (more(shown))
         }
     }
@@ -64,7 +66,7 @@ fn searches(shown: &Shown, saved: &[Counted]) -> Markup {
                         li {
                             a href={ (saved::PATH) "/" (search.id) } aria-current=[is_here.then_some("true")] {
                                 span.w { (search.name) } " "
-                                @if let Some(counts) = counts { span.c { (grouped(counts.total.into())) } }
+                                @if let Some(counts) = counts { span.c { (total(counts.total)) } }
                             }
                             (saved::new_names(search, *counts))
                         }
@@ -82,7 +84,9 @@ fn section(
     title: &str,
     parameters: &[&'static str],
     rows: Vec<FacetRow>,
+    are_exact: bool,
 ) -> Markup {
+    let names = |count| if are_exact { Total::Exact(count) } else { Total::About(count) };
     let none: Vec<_> = parameters.iter().map(|name| (*name, "")).collect();
     let is_set = parameters.iter().any(|name| !state.get(name).is_empty());
     let most = rows.iter().map(|row| row.count).max().unwrap_or_default().max(1);
@@ -98,7 +102,7 @@ fn section(
                                     svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true" { rect width=(u64::from(row.count) * 100 / u64::from(most)) height="1" {} }
                                 }
                                 span.w { (row.word) } " "
-                                @if row.count > 0 { span.c { (grouped(row.count.into())) } }
+                                @if row.count > 0 { span.c { (total(names(row.count))) } }
                             }
                         }
                     }
