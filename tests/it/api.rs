@@ -331,6 +331,28 @@ fn limits_are_inclusive_and_empty_values_are_absent() {
 }
 
 #[test]
+fn totals_are_counted_as_wanted() {
+    let site = site_with_list();
+    let (server, key) = server_with_list(&site);
+    let mut client = server.client_with(&key);
+    for (sent, total, is_exact) in [
+        ("", json!(4), true),
+        ("?total=", json!(4), true),
+        ("?total=estimate&min_dqs=0", json!(4), true),
+        ("?total=exact&limit=1", json!(4), true),
+        ("?total=none", Value::Null, false),
+    ] {
+        let body = client.get(&format!("/api/v1/drops{sent}")).json();
+        assert_eq!((&body["total"], &body["totalExact"]), (&total, &json!(is_exact)), "{sent}");
+        assert!(body.get("facetsExact").is_none(), "{body}");
+    }
+    let counted = client.get("/api/v1/drops?total=none&facets=tld").json();
+    assert_eq!((&counted["facetsExact"], &counted["count"]), (&json!(true), &json!(4)));
+    let refused = client.get("/api/v1/drops?total=maybe").answer();
+    assert_eq!(refused, (400, error("total: must be one of estimate, exact, none")));
+}
+
+#[test]
 fn unknown_parameters_are_refused_with_the_nearest_name() {
     let site = site_with_list();
     let (server, key) = server_with_list(&site);

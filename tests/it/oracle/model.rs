@@ -380,6 +380,8 @@ pub struct DropsQuery {
     /// Members of the rows; all if absent.
     pub fields: Option<Vec<&'static str>>,
     pub facets: Vec<&'static str>,
+    /// How the names are counted.
+    pub total: Option<&'static str>,
 }
 
 /// Members of a row of drops.
@@ -485,6 +487,7 @@ impl Model {
             "limit": limit,
             "offset": offset,
             "total": found.len(),
+            "totalExact": true,
             "drops": rows,
         });
         if query.fields.is_none() {
@@ -493,6 +496,7 @@ impl Model {
         if !query.facets.is_empty() {
             let counts = |&facet: &&'static str| (facet.into(), self.facet(query, facet, today));
             body["facets"] = Value::Object(query.facets.iter().map(counts).collect());
+            body["facetsExact"] = json!(true);
         }
         body
     }

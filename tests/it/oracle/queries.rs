@@ -57,6 +57,8 @@ fn ask_drops(rng: &mut Rng, model: &Model, path: &str, limit_max: usize) -> Ask<
         if !query.facets.is_empty() {
             sent.push(("facets", query.facets.join(",")));
         }
+        query.total = rng.maybe(70, |rng| *rng.pick(&["exact", "exact", "estimate", "none"]));
+        sent.extend(query.total.map(|total| ("total", total.to_owned())));
     }
     Ask { target: target(rng, path, sent), query }
 }
