@@ -589,7 +589,16 @@ impl Fetcher {
         let version = known.partial.take().filter(|it| from > 0 && it.validator().is_some());
         let rest = version.map(|version| Rest { from, version });
         let headers = conditions(rest.as_ref(), known.held.as_ref());
-        let mut response = self.ask(source, Ask { headers, ..Ask::get(target) }).await?;
+        let answered = self.ask(source, Ask { headers, ..Ask::get(target) }).await;
+        // An error that ends by itself says nothing about the list, so the part is still good.
+        if let (
+            Err(FetchError::Call(_) | FetchError::Server(..) | FetchError::TooMany(..)),
+            Some(rest),
+        ) = (&answered, &rest)
+        {
+            known.partial = Some(rest.version.clone());
+        }
+        let mut response = answered?;
         let stream = &mut response.stream;
         if stream.status == StatusCode::NOT_MODIFIED {
             return Ok(None);

@@ -616,6 +616,28 @@ fn a_cut_download_is_resumed_if_the_list_is_the_same() {
 }
 
 #[test]
+fn a_cut_download_is_resumed_after_errors_of_the_server() {
+    let good = fixture("pl-deleted", "good");
+    let tag = vec![("ETag", "\"a\"".to_owned())];
+    let server = Receiver::http(move |before, seen| match before {
+        0 => Reply::Cut(tag.clone(), good[..9].to_vec(), good.len()),
+        1 => Reply::Answer(503, Vec::new(), Vec::new()),
+        2 => Reply::Close,
+        _ => {
+            assert_eq!((seen.header("range"), seen.header("if-range")), ("bytes=9-", "\"a\""));
+            let range = format!("bytes 9-{}/{}", good.len() - 1, good.len());
+            let headers = [tag.clone(), vec![("Content-Range", range)]].concat();
+            Reply::Answer(206, headers, good[9..].to_vec())
+        }
+    });
+    let (site, settings) = one_source(&server, "/pl.txt", "");
+    fails(&site, &settings, &["connection failed"]);
+    fails(&site, &settings, &["503"]);
+    fails(&site, &settings, &["connection failed"]);
+    assert_eq!(fetch(&site, &settings, "lists")["outcome"], "added");
+}
+
+#[test]
 fn a_download_resumed_at_the_wrong_offset_starts_over() {
     let good = fixture("pl-deleted", "good");
     let server = Receiver::http(move |before, seen| match before {
