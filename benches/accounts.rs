@@ -2,9 +2,9 @@
 //! and to write a snapshot.
 //!
 //! `cargo bench --bench accounts [-- --rows N] [FOLDER]`; a million rows by default. An account has 100
-//! rows: 80 watches, 18 claims, one rule, one vote. Rows go into the log as transactions of 100, since
-//! single ones would measure the disk for hours. Memory is that of the process under mimalloc, the
-//! allocator of the binary.
+//! rows: 80 watches, 18 claims, one rule, one vote. Rows are written to the log in transactions of 100,
+//! since single rows would only measure the disk, for hours. Memory is that of the process under
+//! mimalloc, the allocator of the binary.
 
 #![expect(clippy::print_stdout, reason = "the figures are what this program is for")]
 

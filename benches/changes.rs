@@ -1,6 +1,6 @@
-//! `cargo bench --bench changes`: the events of a list of 400,000 names added to a corpus of a million,
-//! those of a midnight, their matches with 100,000 watched names, and pages of the feed. Prints a
-//! Markdown table; `--help` lists the options.
+//! `cargo bench --bench changes`: measures the events of a list of 400,000 names that is added to a
+//! corpus of a million, the events of a midnight, their matches with 100,000 watched names, and pages
+//! of the feed. Prints a Markdown table; `--help` lists the options.
 
 mod common;
 #[path = "service/two_lists.rs"]
@@ -39,7 +39,7 @@ const TODAY: &str = "2026-11-20";
 /// Names in each watchlist.
 const WATCHLIST: usize = 100;
 const PAGE: usize = 1_000;
-/// Pages to read; the 99th percentile is reported.
+/// Number of pages to read; the 99th percentile is reported.
 const PAGES: usize = 1_000;
 
 /// Derives the changes of a new list and reads them.

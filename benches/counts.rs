@@ -1,7 +1,7 @@
-//! Ten fixed queries over an index made from the sample, for `tests/counts`, which counts the
-//! instructions that each takes under valgrind. `counts build FOLDER` builds the index; `counts ask
-//! FOLDER` runs the queries and prints their names in that order. Without either option, it does
-//! nothing.
+//! Ten fixed queries over an index built from the sample. `tests/counts` runs the queries under
+//! valgrind and counts the instructions of each. `counts build FOLDER` builds the index; `counts
+//! ask FOLDER` runs the queries and prints their names in that order. Without either option, the
+//! bench does nothing.
 
 #[path = "service/answer.rs"]
 mod answer;
@@ -29,7 +29,7 @@ use dropdex::vocab::name::DomainName;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// All names of the sample, and as many generated from them.
+/// All names of the sample, and the same number of names generated from them.
 const NAMES: usize = 100_000;
 const SEED: u64 = 1;
 const TODAY: &str = "2026-11-20";

@@ -1,8 +1,8 @@
 //! `cargo bench --bench fast_fields`: the columns of the drop list as tantivy fast fields, compared
-//! with the bit slices of the index. Both run the same queries on the same names: the number of
-//! matches, and the first hundred in rank order. The time of the slices is that of a whole response,
-//! including rows. `DROPDEX_BENCH_COUNT` sets the number of names (a million by default, generated from
-//! the sample). Prints a Markdown table.
+//! with the bit slices of the index. Both variants run the same queries on the same names: the
+//! number of matches, and the first hundred in rank order. The time for the slices is that of a
+//! complete response, including rows. `DROPDEX_BENCH_COUNT` sets the number of names (a million by
+//! default, generated from the sample). Prints a Markdown table.
 
 mod common;
 #[path = "service/market.rs"]
@@ -170,7 +170,7 @@ fn opened(bytes: &[u8]) -> anyhow::Result<Vec<Column<u64>>> {
     COLUMNS.iter().map(column).collect()
 }
 
-/// Returns the values of a column that each parameter admits.
+/// Returns the values of a column that each parameter accepts.
 fn ranges(
     pairs: &[(&str, &str)],
     today: Day,
@@ -218,7 +218,8 @@ fn by_columns(
             found = Some(rows);
             continue;
         };
-        // Reading the column at the remaining docs is cheaper than another walk over all of it.
+        // Reading the column at the remaining docs is cheaper than another walk over the whole
+        // column.
         kept.retain(|doc| column.first(*doc).is_some_and(|value| range.contains(&value)));
     }
     let found = found.unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Acknowledged appends per second, compared with raw write + fdatasync by one thread in the same run
-//! and folder, and the cost that every request pays: authenticate and charge.
+//! Acknowledged appends per second, compared with plain write and fdatasync by one thread in the same
+//! run and folder, and the cost that every request pays: authenticate and charge.
 //!
 //! `cargo bench --bench journal [-- FOLDER]` measures the folder's disk.
 
@@ -20,7 +20,7 @@ const KIND: RecordKind = match RecordKind::for_caller(16) {
     Some(kind) => kind,
     None => panic!("16 is the caller's"),
 };
-/// Bytes of payload, about those of a watchlist entry.
+/// Bytes of payload, about as many as a watchlist entry has.
 const PAYLOAD_BYTES: usize = 64;
 /// Duration of each measurement.
 const MEASURED: Duration = Duration::from_millis(300);
@@ -128,8 +128,8 @@ fn request_costs(dir: &Path) {
     );
 }
 
-/// Returns the time of the fastest of twenty batches: on a busy machine, the others include the work of
-/// other processes.
+/// Returns the time of the fastest of twenty batches, because on a busy machine, the others include the
+/// work of other processes.
 fn nanos(mut what: impl FnMut()) -> f64 {
     const COUNT: u32 = 50_000;
     let batch = |_| {

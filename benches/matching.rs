@@ -1,6 +1,6 @@
-//! `cargo bench --bench matching`: ten thousand alert rules on the 400,000 names that a list adds to a
-//! corpus of a million, compared with other programs. Prints a Markdown table; `--help` lists the
-//! options.
+//! `cargo bench --bench matching`: matches ten thousand alert rules against the 400,000 names that a
+//! list adds to a corpus of a million, and compares the time with other programs. Prints a Markdown
+//! table; `--help` lists the options.
 
 mod common;
 #[path = "service/two_lists.rs"]
@@ -149,7 +149,8 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Draws rules as people create them: most name TLDs, a score or a length, half of them a text.
+/// Draws rules like those that people create: most have TLDs, a score or a length, and half of them
+/// have a text.
 fn draw(names: &Names, count: usize, today: Day) -> Vec<Drawn> {
     let mut rng = Rng::at(SEED, 1 << 40);
     (0..count).map(|_| draw_rule(names, today, &mut rng)).collect()
@@ -160,7 +161,8 @@ fn draw_rule(names: &Names, today: Day, rng: &mut Rng) -> Drawn {
     let (held, tlds): (DomainName, Vec<DomainName>) = (name(), (0..100).map(|_| name()).collect());
     let mut common = Filter::default();
     if rng.chance(600) {
-        // A few TLDs, drawn as often as names have them; one rule in fifty has the maximum.
+        // A rule has a few TLDs, drawn with their frequency among names; one rule in fifty has the
+        // maximum number.
         let count = if rng.chance(20) { 100 } else { 1 + rng.below(5) as usize };
         common.tlds = tlds[..count].iter().map(|name| name.tld().into()).collect();
     }

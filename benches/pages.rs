@@ -1,7 +1,7 @@
-//! `cargo bench --bench pages`: the cost of pages, requested one by one over loopback from the service
-//! in this process, with a million names generated from the sample (`DROPDEX_BENCH_COUNT` sets another
-//! number). Prints a Markdown table with the median and the slowest of a hundred requests for each
-//! page, and its size in kB, as HTML and compressed.
+//! `cargo bench --bench pages`: measures the cost of pages, which are requested one by one over
+//! loopback from the service in this process, with a million names generated from the sample
+//! (`DROPDEX_BENCH_COUNT` sets another number). Prints a Markdown table with, for each page, the
+//! median and the slowest of a hundred requests, and its size in kB as HTML and compressed.
 
 mod common;
 #[path = "service/server.rs"]
@@ -70,7 +70,7 @@ fn main() -> anyhow::Result<()> {
 fn serve(folder: &std::path::Path, index: Index, clock: Clock) -> anyhow::Result<SocketAddr> {
     let service = Service::new(Arc::new(index), &folder.join("accounts"), clock)?;
     let address = service.listen(&[])?;
-    // It serves until the process ends.
+    // The server serves until the process ends.
     std::mem::forget(service);
     Ok(address)
 }
@@ -118,7 +118,7 @@ fn measure(
         octets = read_answer(&mut answers).with_context(|| target.to_owned())?;
         times.push(started.elapsed());
     }
-    // The first request is not counted: it computes tables once a day.
+    // The first request is not counted, because it computes tables once a day.
     let mut times = times.split_off(1);
     times.sort_unstable();
     Ok(Measured { middle: times[times.len() / 2], slowest: times[times.len() - 1], octets })

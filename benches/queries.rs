@@ -1,6 +1,6 @@
-//! `cargo bench --bench queries`: the cost of whole responses in this process, with a million names
-//! generated from the sample; `DROPDEX_BENCH_COUNT` sets another number. Each line runs the queries of
-//! a mix in turn, or one costly query repeatedly, and prints queries per second.
+//! `cargo bench --bench queries`: measures the cost of complete responses in this process, with a
+//! million names generated from the sample; `DROPDEX_BENCH_COUNT` sets another number. Each line runs
+//! the queries of a mix in turn, or one costly query repeatedly, and prints queries per second.
 
 #[path = "service/answer.rs"]
 mod answer;
@@ -56,7 +56,7 @@ const TEXTS: [(&str, &str, &str); 10] = [
     ("ends", "ends", "bank"),
 ];
 
-/// One index and all queries that it runs.
+/// An index, and all queries that are run on it.
 struct Asked {
     index: Index,
     as_of: AsOf,

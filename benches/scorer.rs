@@ -1,4 +1,5 @@
-//! `cargo bench --bench scorer`: names per second and core, and the growth of work with length.
+//! `cargo bench --bench scorer`: measures names per second and core, and the growth of work with
+//! length.
 //!
 //! Names come from the file that `DROPDEX_BENCH_NAMES` names (plain text, one per line), otherwise from
 //! the bundled sample, otherwise they are generated from the word lists with a fixed seed.
@@ -132,7 +133,7 @@ fn sample() -> Option<String> {
     Some(text)
 }
 
-/// Returns [`NAMES`] of the names at even distances, so that a sorted file gives a representative
+/// Returns [`NAMES`] of the names at even distances, so that a sorted file yields a representative
 /// sample.
 fn spread_over(text: &str) -> Vec<DomainName> {
     let first = |line: &str| DomainName::parse(line.split(',').next()?).ok();

@@ -66,7 +66,8 @@ fn main() -> anyhow::Result<()> {
     let real = RealNames::read(&arguments.names.unwrap_or_else(RealNames::sample_path))?;
     let owners = owners(&real, arguments.count)?;
     let files = [folder.path().join("a.gz"), folder.path().join("b.gz")];
-    // Of a hundred thousand names of .com, some seventy leave per day and some eighty-five arrive.
+    // Of a hundred thousand names of .com, about seventy leave per day, and about eighty-five are
+    // added.
     for (at, file) in files.iter().enumerate() {
         let is_in =
             |number: usize| number % 1_400 != at * 700 || at == 0 && number.is_multiple_of(3);

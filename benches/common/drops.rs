@@ -1,7 +1,8 @@
-//! Names in, what lists report about them out: realistic drop dates, from a seed.
+//! Generates the observations that lists report about names: realistic drop dates, drawn from a
+//! seed.
 //!
-//! The observations of a name depend only on the seed, the day and the name, so a longer corpus has the
-//! same observations for the names of a shorter one.
+//! The observations of a name depend only on the seed, the day and the name, so a larger corpus has the
+//! same observations for the names of a smaller one.
 
 use std::io::{self, Write};
 
@@ -14,9 +15,10 @@ use dropdex::vocab::stage::Periods;
 
 use super::rng::Rng;
 
-/// Days, including today, of recent drops.
+/// Number of days, including today, of recent drops.
 pub const RECENT_DAYS: u16 = 60;
-/// Days since an old drop: long enough that every TLD has released the name, up to ten years.
+/// Number of days since an old drop: long enough that every TLD has released the name, but at most
+/// ten years.
 const RELEASED_DAYS: std::ops::Range<u64> = 200..3_650;
 /// Days between two drops of one name: 6 to 14 months.
 const BETWEEN_DROPS_DAYS: std::ops::Range<u64> = 183..427;
@@ -28,8 +30,8 @@ const RELEASE_AHEAD_DAYS: std::ops::Range<u64> = 1..15;
 pub struct Mix {
     /// Share of all names that dropped within [`RECENT_DAYS`].
     pub recent: u32,
-    /// Share of all names that dropped and were released long ago. Names neither recent nor released never
-    /// dropped; half of those are known to be registered.
+    /// Share of all names that dropped and were released long ago. Names that are neither recent nor
+    /// released never dropped; half of these are known to be registered.
     pub released: u32,
     /// Whether all recent drops are in the active pipeline, except those registered again.
     pub active_only: bool,
@@ -42,7 +44,7 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// A whole market: a tenth is dropping, most names never dropped.
+    /// A whole market: a tenth of the names is dropping, and most never dropped.
     pub const MARKET: Mix = Mix {
         recent: 100,
         released: 50,
@@ -71,7 +73,7 @@ impl Mix {
     };
 }
 
-/// Generates what lists report of each name on one day.
+/// Generates the observations that lists report for each name on one day.
 #[derive(Clone, Copy, Debug)]
 pub struct Drops {
     seed: u64,
@@ -85,8 +87,8 @@ impl Drops {
         Drops { seed, today, mix }
     }
 
-    /// Returns observations of `name`: one, or two if it dropped before, the older first. All count as
-    /// observed at the start of the day.
+    /// Returns observations of `name`: one, or two if it dropped before, the older first. All
+    /// observations count as made at the start of the day.
     pub fn of(&self, name: DomainName) -> impl Iterator<Item = Observation> + use<> {
         let mut rng = Rng::of(self.seed, name.as_str());
         let fate = rng.below(1000) as u32;
@@ -129,8 +131,8 @@ impl Drops {
         [before, Some(last)]
     }
 
-    /// Draws one of the last days. Most registries delete less at weekends, so a weekend is drawn again
-    /// once.
+    /// Draws one of the last days. Most registries delete fewer names at weekends, so a weekend day is
+    /// drawn again once.
     fn recent_day(&self, tld: &str, ahead: Option<i32>, rng: &mut Rng) -> Day {
         let periods = Periods::for_tld(tld);
         let held = ahead.unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! Shared by the benches and the sample: a list of real names in, corpora of any size out.
+//! Shared by the benches and the sample: generates corpora of any size from a list of real names.
 //!
 //! Included by `mod common;` in a bench and by `#[path]` elsewhere. `tests/it/generator.rs` runs the
 //! unit tests of these files.

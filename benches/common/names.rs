@@ -1,9 +1,9 @@
-//! A list of real names in, a sorted corpus of any size out.
+//! Turns a list of real names into a sorted corpus of any size.
 //!
 //! The speed of an index depends on how names share prefixes, so new names consist of heads and tails
 //! of real ones, cut where people would cut them, and every label may occur in several TLDs. The same
-//! names, size and seed give the same corpus, regardless of the number of threads: name number `i`
-//! depends only on the seed and `i`.
+//! names, size and seed lead to the same corpus, regardless of the number of threads, because name
+//! number `i` depends only on the seed and `i`.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -17,13 +17,14 @@ use rayon::prelude::*;
 use super::rng::Rng;
 
 /// Maximum names of a corpus. During generation, names are numbered in 32 bits, and a list that is
-/// nearly too short takes up to eleven tries per name (see [`GAIN_MIN`]).
+/// almost too short needs up to eleven tries per name (see [`GAIN_MIN`]).
 pub const COUNT_MAX: usize = 350_000_000;
-/// The list is too short if a round yields less than one new name for this many missing ones.
+/// The list is too short if a round yields less than one new name per this many missing names.
 const GAIN_MIN: usize = 10;
-/// Share of .com among all names, as in the real market; available lists hold too few of it.
+/// Share of .com among all names, as in the real market; available lists have too few .com names.
 const COM_SHARE: f64 = 0.45;
-/// Maximum share of .com among generated names, however few the real ones hold.
+/// Maximum share of .com among generated names, regardless of how few there are among the real
+/// ones.
 const COM_SHARE_MAX: f64 = 0.95;
 /// Per mille of generated names that repeat an earlier label in another TLD.
 const ELSEWHERE_PER_MILLE: u32 = 300;
@@ -132,7 +133,8 @@ impl RealNames {
         while drafts.len() < count {
             let missing = count - drafts.len();
             let before = drafts.len();
-            // A twelfth more, because some are generated twice; the excess is removed below.
+            // A twelfth more names are generated, because some are generated twice; the excess is
+            // removed below.
             tried = drafts.add(&maker, tried, missing + missing / 12 + 1_000);
             let (made, wanted, real) = (drafts.len(), count, self.names.len());
             if made - before < missing.div_ceil(GAIN_MIN) {
@@ -249,7 +251,7 @@ impl Block {
     }
 }
 
-/// Generates name number `i` from only the real names, the seed and `i`.
+/// Generates name number `i` only from the real names, the seed and `i`.
 struct Maker<'a> {
     real: &'a [DomainName],
     seed: u64,
@@ -282,7 +284,7 @@ impl<'a> Maker<'a> {
     }
 
     /// Returns name number `number`; `None` if the result is not registrable. `text` is a buffer, so
-    /// that no name costs an allocation.
+    /// that generating a name needs no allocation.
     fn name(&self, number: usize, text: &mut String) -> Option<DomainName> {
         if let Some(&at) = self.taken.get(number) {
             return Some(self.real[at as usize].clone());
@@ -329,7 +331,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// Draws a real label, and returns where to cut it.
+    /// Draws a real label, and returns it with the position of its cut.
     fn any_label(&self, rng: &mut Rng) -> (&'a str, usize) {
         let at = rng.below(self.real.len() as u64) as usize;
         (self.real[at].label(), usize::from(self.cuts[at]))
@@ -345,7 +347,8 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// Returns `wanted` of the positions `0..len`, each equally likely; all of them if there are no more.
+/// Returns `wanted` of the positions `0..len`, each equally likely, or all of them if there are no
+/// more.
 fn take_evenly(len: usize, wanted: usize, seed: u64) -> Vec<u32> {
     let mut positions: Vec<u32> = (0..len as u32).collect();
     if wanted < len {
@@ -361,10 +364,10 @@ fn take_evenly(len: usize, wanted: usize, seed: u64) -> Vec<u32> {
 
 /// Returns where to cut a label into head and tail: 1 to its length.
 ///
-/// The cut is after a hyphen, or else where letters meet digits, or else where a syllable starts, or
-/// else anywhere; of several such places, the one nearest to the middle is used. Each label has a
-/// single cut, which preserves lengths: a head and a tail of different labels are, on average, as long
-/// as a label.
+/// The cut is after a hyphen; without one, where letters meet digits; failing that, where a syllable
+/// starts, or otherwise anywhere. Of several such places, the one nearest to the middle is used. Each
+/// label has a single cut, which preserves lengths: a head and a tail of different labels together
+/// are, on average, as long as a label.
 fn cut(label: &str) -> usize {
     let bytes = label.as_bytes();
     let off_middle = |at: usize| (2 * at).abs_diff(bytes.len());
@@ -398,7 +401,7 @@ fn number_text(rng: &mut Rng) -> String {
     }
 }
 
-/// TLDs with their frequencies among the real names; .com has a share of its own.
+/// TLDs with their frequencies among the real names; the share of .com is set separately.
 struct TldShares<'a> {
     com_share: f64,
     /// TLDs except .com, sorted, with the number of names up to and including each.
@@ -447,14 +450,15 @@ struct Bucket {
     text: Vec<u8>,
     lens: Vec<u8>,
     label_lens: Vec<u8>,
-    /// Of two equal names, the one with the smaller number is kept.
+    /// Of two equal names, the one with the lower number is kept.
     numbers: Vec<u32>,
 }
 
 /// One name of a bucket.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// The first 16 bytes, zero-padded: decides nearly every comparison without reading the text.
+    /// The first 16 bytes, zero-padded, which decide nearly every comparison without reading the
+    /// text.
     key: u128,
     number: u32,
     start: u32,
@@ -463,8 +467,8 @@ struct Entry {
 }
 
 impl Drafts {
-    /// Creates buckets of about as many names each, provided that generated names are distributed like
-    /// the real ones.
+    /// Creates buckets of about equal size, provided that generated names are distributed like the
+    /// real ones.
     fn new(real: &[DomainName]) -> Drafts {
         let step = real.len().div_ceil(BUCKETS).max(1);
         let bounds: Vec<Box<str>> =
@@ -478,8 +482,8 @@ impl Drafts {
         self.buckets.iter().map(|bucket| bucket.lens.len()).sum()
     }
 
-    /// Generates about `count` names, numbered from `first`, and drops earlier ones. Returns the first
-    /// number that was not generated.
+    /// Generates about `count` names, numbered from `first`, and drops those that were generated
+    /// earlier. Returns the first number that was not generated.
     fn add(&mut self, maker: &Maker<'_>, first: usize, count: usize) -> usize {
         let Drafts { bounds, buckets } = self;
         let end = first + count;
@@ -488,7 +492,8 @@ impl Drafts {
             let from = first + task * BLOCK;
             make_block(maker, from..(from + BLOCK).min(end), bounds)
         };
-        // Generated in groups: all at once would hold every name twice.
+        // Names are generated in groups; generating all at once would hold every name in memory
+        // twice.
         for group in (0..tasks).step_by(TASKS_AT_ONCE) {
             let tasks = group..(group + TASKS_AT_ONCE).min(tasks);
             let made: Vec<_> = tasks.into_par_iter().map(make).collect();
@@ -617,7 +622,7 @@ impl Entry {
 
     fn compare_text(&self, other: &Entry, text: &[u8]) -> Ordering {
         self.key.cmp(&other.key).then_with(|| {
-            // No name contains a NUL, so equal keys of short names are equal names.
+            // No name contains a NUL, so short names with equal keys are equal.
             if self.len <= 16 && other.len <= 16 {
                 return Ordering::Equal;
             }
@@ -722,7 +727,7 @@ mod tests {
         };
         assert_eq!(kept(2 * sample.names().len()), sample.names().len(), "all are taken");
         let half = kept(10_000);
-        // Some generated names are real by chance.
+        // Some generated names equal real ones by chance.
         assert!((5_000..5_500).contains(&half), "{half}");
     }
 

@@ -9,14 +9,14 @@ pub struct Rng(u64);
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Rng {
-    /// Creates the generator of a place: equal arguments give equal numbers.
+    /// Creates the generator of a place; equal arguments lead to equal numbers.
     pub fn at(seed: u64, place: u64) -> Rng {
         Rng(mix(seed ^ mix(place.wrapping_add(GOLDEN))))
     }
 
     /// Creates the generator of the place that a text names.
     pub fn of(seed: u64, text: &str) -> Rng {
-        // FNV-1a: fixed for all time, unlike the standard library's hasher.
+        // FNV-1a, which never changes, unlike the standard library's hasher.
         let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
@@ -51,10 +51,10 @@ fn mix(bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// Returns the numbers `0..len`, each once, in a random order without a list of them, which would take
-/// more memory than some corpora.
+/// Returns the numbers `0..len`, each once, in a random order. There is no list of them, because it
+/// would take more memory than some corpora.
 ///
-/// A Feistel network over the next even power of two; numbers from `len` on are skipped.
+/// A Feistel network over the next even power of two; numbers that are not below `len` are skipped.
 pub fn shuffled(len: u64, seed: u64) -> impl Iterator<Item = u64> {
     let half = len.next_power_of_two().trailing_zeros().div_ceil(2).max(1);
     let mask = (1_u64 << half) - 1;

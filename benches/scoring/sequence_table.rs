@@ -15,7 +15,7 @@ pub fn table(unpacked: &[u8]) -> Vec<Bucket> {
     table
 }
 
-/// Adds a sequence, unless another one with its tag is already in its bucket.
+/// Adds a sequence, unless another sequence with the same tag is already in its bucket.
 fn put(table: &mut [Bucket], length: u32, sequence: u64, cost: u8) {
     let (mut at, tag) = place(SYMBOLS.pow(length), sequence);
     while find(&table[at], tag) == EMPTY {

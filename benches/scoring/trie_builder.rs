@@ -1,7 +1,7 @@
 //! Places the nodes of the scorer's word trie (`src/scorer/trie.rs` describes the layout).
 //!
 //! The scorer's tests build `data/scorer/trie.bin` with it, and the bench `scoring` builds a trie of
-//! the words that it splits labels into.
+//! the words into which it splits labels.
 
 use std::collections::VecDeque;
 
@@ -12,10 +12,11 @@ const LETTERS: usize = 26;
 /// The base of nodes without children: no node is placed here.
 const NO_CHILDREN: u32 = 0;
 const FREE: Node = [NO_CHILDREN, 0];
-/// Failed attempts after which the search for the next node starts where this one ended.
+/// Number of failed attempts after which the search for the next node starts where this one ended.
 const TRIES_MAX: usize = 64;
 
-/// Numbers `words` by their positions. They consist of `a` to `z`, are not empty, and all differ.
+/// Numbers `words` by their positions. The words consist of `a` to `z`, are not empty, and all
+/// differ.
 pub fn build(words: &[&str]) -> Vec<Node> {
     let mut sorted: Vec<_> = words.iter().map(|word| word.as_bytes()).zip(1..).collect();
     sorted.sort_unstable();
@@ -31,7 +32,7 @@ pub fn build(words: &[&str]) -> Vec<Node> {
 /// A word and its number from 1.
 type Numbered<'a> = (&'a [u8], u32);
 
-/// Sorted words with a common prefix, still to be placed below `node`.
+/// Sorted words with a common prefix that are still to be placed below `node`.
 struct Branch<'w, 'a> {
     words: &'w [Numbered<'a>],
     depth: usize,
@@ -48,7 +49,8 @@ struct Builder {
 
 impl Builder {
     fn place_all(&mut self, words: &[Numbered<'_>]) {
-        // Breadth first: nodes with many children are placed before the free space is fragmented.
+        // Nodes are placed breadth first, so that nodes with many children are placed before the
+        // free space is fragmented.
         let mut waiting = VecDeque::from([Branch { words, depth: 0, node: 0 }]);
         while let Some(Branch { words, depth, node }) = waiting.pop_front() {
             let same = |one: &Numbered<'_>, next: &Numbered<'_>| one.0[depth] == next.0[depth];

@@ -1,5 +1,5 @@
-//! The only place where benches query the index. It returns the whole response as JSON, so that the
-//! measurement covers everything that a client waits for except HTTP.
+//! The only place where benches query the index. The module returns the whole response as JSON, so
+//! that the measurement covers everything that a client waits for, except HTTP.
 
 use std::io::Write;
 

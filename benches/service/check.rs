@@ -1,4 +1,5 @@
-//! Compares responses of the index with those of a scan: figures of wrong responses are worthless.
+//! Compares responses of the index with those of a scan, because timings of wrong responses are
+//! worthless.
 
 use anyhow::ensure;
 use dropdex::index::Index;

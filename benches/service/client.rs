@@ -1,4 +1,4 @@
-//! Sends requests one by one over one connection, for their bodies; `wrk` generates the load.
+//! Sends requests one by one over one connection, to read their bodies; `wrk` generates the load.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -17,7 +17,7 @@ const COLOURS: [&str; 3] = ["#0b62a4", "#b8410f", "#3d7d2c"];
 ///
 /// # Errors
 ///
-/// None: writing to a `String` does not fail.
+/// None, because writing to a `String` does not fail.
 pub fn svg(reports: &[Report]) -> Result<String, fmt::Error> {
     let axes = Axes::of(reports);
     let mut out = format!(

@@ -14,7 +14,7 @@ const SYLLABLES: [&str; 12] =
 
 /// A query that is hard on purpose.
 pub struct Hard {
-    /// The reason why it is hard, in the same words for every corpus.
+    /// The reason why it is hard, with the same text for every corpus.
     pub name: &'static str,
     pub query: Query,
 }
@@ -83,7 +83,8 @@ fn widest_start(market: &Market) -> char {
     char::from(most.unwrap_or(b'a'))
 }
 
-/// Returns a text of common parts that no dropped name contains, although many contain each part.
+/// Returns a text that consists of common parts and occurs in no dropped name, although each part
+/// occurs in many.
 fn absent_text(scan: Scan<'_>, seed: u64) -> Option<String> {
     let mut rng = Rng::at(seed, 0);
     (0..TRIES).find_map(|_| {

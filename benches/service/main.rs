@@ -2,7 +2,7 @@
 //! and queries in this process, over HTTP, and in databases for comparison. Run by `benches/run`:
 //!
 //! `cargo bench --bench service -- measure --count N --json FILE` measures one size, `.. table FILE..`
-//! combines the figures of all sizes. Without either option, it does nothing.
+//! combines the figures of all sizes. Without either option, the bench does nothing.
 
 mod answer;
 mod bare;

@@ -1,7 +1,7 @@
-//! The corpus under measurement and the facts of every name in it, computed without the corpus and
-//! index code, for comparison with the service's responses.
+//! The corpus under measurement and the facts of every name in it. The facts are computed without
+//! the code of corpus and index, for comparison with the service's responses.
 //!
-//! Names are one text, rows are 12 bytes: 100 million names take 3.5 GB.
+//! Names are stored as one text, and rows have 12 bytes, so 100 million names take 3.5 GB.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -21,7 +21,7 @@ use crate::common::names::Corpus;
 /// Names per task.
 const TASK: usize = 1 << 16;
 
-/// Every name in byte order, with what lists report of it.
+/// Every name in byte order, with the facts that lists report about it.
 #[derive(Default)]
 pub struct Market {
     names: Corpus,
@@ -77,14 +77,15 @@ pub struct Row {
     pub length: u8,
     /// A place in [`Market::tlds`].
     pub tld: u16,
-    /// The day and the effective release (data/docs/api.md, Drops and stages) of its newest drop: both or neither.
+    /// The day and the effective release (data/docs/api.md, Drops and stages) of its newest drop;
+    /// either both are set or neither is.
     date: Option<Day>,
     release: Option<Day>,
-    /// Whether it was registered again after that drop.
+    /// Whether the name was registered again after that drop.
     registered_again: bool,
-    /// Whether lists report it as registered.
+    /// Whether lists report the name as registered.
     pub registered: bool,
-    /// Whether its Unicode form differs.
+    /// Whether the Unicode form of the name differs.
     pub has_unicode: bool,
 }
 
@@ -161,12 +162,12 @@ impl Market {
         self.names.get(at)
     }
 
-    /// Returns its canonical text.
+    /// Returns the canonical text of the name.
     pub fn text(&self, at: usize) -> &str {
         self.names.text(at).0
     }
 
-    /// Returns its Unicode form, if that differs.
+    /// Returns the Unicode form of the name, if it differs.
     pub fn unicode(&self, at: usize) -> Option<&str> {
         if !self.rows[at].has_unicode {
             return None;
@@ -175,7 +176,7 @@ impl Market {
         found.ok().map(|found| &*self.unicode[found].1)
     }
 
-    /// Returns its label in Unicode form.
+    /// Returns the label in Unicode form.
     pub fn label(&self, at: usize) -> &str {
         let name = self.unicode(at).unwrap_or_else(|| self.text(at));
         name.split_once('.').map_or(name, |(label, _)| label)
@@ -219,8 +220,8 @@ impl Market {
         &self.tlds[usize::from(self.rows[at].tld)]
     }
 
-    /// Returns the TLD with the fewest rows that `counts` accepts, the first of equals; `None` if
-    /// it accepts no row.
+    /// Returns the TLD with the fewest rows that `counts` accepts (the first of several), or `None`
+    /// if `counts` accepts no row.
     pub fn rarest_tld(&self, counts: impl Fn(&Row) -> bool) -> Option<&str> {
         let mut found = vec![0_usize; self.tlds.len()];
         for row in self.rows.iter().filter(|row| counts(row)) {
@@ -263,7 +264,7 @@ fn coverage_of(names: &Corpus, is_open: impl Fn(&DomainName) -> bool + Sync) -> 
     Coverage::from_found(frequent.filter(|&at| is_open(&names.get(at))).count() as u64)
 }
 
-/// Returns all places, cut at labels: in byte order, the names of one label are adjacent.
+/// Returns all places, cut between labels: in byte order, the names of one label are adjacent.
 fn tasks(names: &Corpus) -> Vec<Range<usize>> {
     let mut tasks = Vec::new();
     let mut start = 0;
@@ -304,7 +305,8 @@ impl RowMaker<'_> {
             let open = (start..end).filter(|&at| is_open(at)).count();
             for at in start..end {
                 let name = self.names.get(at);
-                // Its own TLD counts, open or not. A record holds up to 254; more count as all.
+                // The name's own TLD counts, whether or not it is open. A record holds a number up
+                // to 254; above that, all TLDs count.
                 let tlds = open + usize::from(!is_open(at));
                 let tlds = if tlds < 255 { tlds } else { end - start } as u32;
                 let known = Spread { tlds, coverage: self.coverage };
@@ -393,7 +395,7 @@ fn values_of(
 }
 
 fn unicode_form(name: &DomainName) -> Option<Box<str>> {
-    // A name without an A-label has no other form, which this check detects faster.
+    // A name without an A-label has no other form, and this check detects that faster.
     if !name.as_str().split('.').any(is_a_label) {
         return None;
     }

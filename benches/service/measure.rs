@@ -34,14 +34,14 @@ use crate::wrk::{self, Load};
 /// Number of queries of each mix in this process; the time is limited as well.
 const QUERIES: usize = 20_000;
 const MIX_BUDGET: Duration = Duration::from_secs(10);
-/// Queries of each mix whose responses are compared with a scan before anything is timed: as many as
-/// keep the scanned names about this number, within limits.
+/// Queries of each mix whose responses are compared with a scan before anything is timed: chosen so
+/// that about this number of names is scanned, within limits.
 const NAMES_SCANNED: usize = 2_000_000_000;
 const CHECKED: std::ops::RangeInclusive<usize> = 20..=200;
 /// Maximum runs of each hard query.
 const HARD_TIMES: usize = 300;
 const HARD_BUDGET: Duration = Duration::from_secs(1);
-/// Files of the index with fewer bytes per name are not listed.
+/// Minimum bytes per name of a file of the index that is listed.
 const FILE_BYTES_NOTED: f64 = 0.05;
 /// Queries of each mix that peers run too.
 const PEER_QUERIES: usize = 300;
@@ -191,8 +191,8 @@ impl Run {
         self.export_figure()
     }
 
-    /// Rate of exported rows without the start, from the CPU times of exporting all rows and a single
-    /// row.
+    /// Rate of exported rows without the startup time, from the CPU times of exporting all rows and a
+    /// single row.
     fn export_figure(&mut self) -> anyhow::Result<()> {
         let scan = self.scan();
         let listed = |row| scan.market.dropped(row).is_some_and(|drop| scan.stage(&drop).is_some());
@@ -550,7 +550,7 @@ fn names_in(body: &[u8]) -> anyhow::Result<Vec<String>> {
     Ok(rows.into_iter().flatten().filter_map(name).collect())
 }
 
-/// Loads that alternated with others.
+/// Results of loads that alternated with others.
 struct Turns(Vec<Load>);
 
 impl Turns {
@@ -568,7 +568,7 @@ impl Turns {
     }
 }
 
-/// Where to send the targets of a file, and the key that they need.
+/// The address to which the targets of a file are sent, and the key that they need.
 type Drive<'a> = (SocketAddr, &'a Path, Option<&'a str>);
 
 fn take_turns(drives: [Drive<'_>; 3]) -> anyhow::Result<[Turns; 3]> {

@@ -20,9 +20,10 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers.py");
 pub const NAMES_MAX: usize = 10_000_000;
 /// The peers, as the script names them.
 pub const PEERS: [&str; 3] = ["postgresql", "sqlite", "duckdb"];
-/// Time limit of a mix, in seconds; a peer that reaches it reports how many queries it ran.
+/// Time limit of a mix, in seconds; a peer that reaches it reports the number of queries that it
+/// ran.
 const MIX_BUDGET_S: u32 = 45;
-/// Time limit of a peer for everything, in seconds.
+/// Total time limit of a peer, in seconds.
 const BUDGET_S: u32 = 1_800;
 /// Number of results compared per mix.
 pub const COMPARED: usize = 50;
@@ -30,7 +31,7 @@ pub const COMPARED: usize = 50;
 pub const MIXES: usize = 5;
 /// Views whose facets are counted.
 pub const FACETED: [&str; 3] = ["active", "all", "today"];
-/// Exit code of a peer that prints on standard error what is missing.
+/// Exit code of a peer that lacks a dependency, which it prints on standard error.
 const NOT_THERE: i32 = 3;
 
 /// Queries sent to a peer.
@@ -44,23 +45,23 @@ struct Task<'a> {
     /// Number of queries of each mix whose results are returned.
     told: usize,
     mixes: [&'a [Query]; MIXES],
-    /// Parts of the pipeline that facets are counted for.
+    /// Parts of the pipeline for which facets are counted.
     faceted: [&'static str; 3],
 }
 
 /// Results of a peer.
 #[derive(Deserialize)]
 pub struct Peer {
-    /// Its name with its version.
+    /// Name and version of the peer.
     pub version: String,
-    /// Seconds to load all rows, and to make the indexes.
+    /// Seconds to load all rows and to create the indexes.
     pub load_s: f64,
     pub index_s: f64,
     /// Bytes of the database with its indexes.
     pub bytes: u64,
     /// For each mix, in the order given.
     pub mixes: Vec<Mix>,
-    /// Seven facets of each part of [`FACETED`], repeated.
+    /// Timing of seven facets of each part of [`FACETED`], repeated.
     pub facets_ns: Vec<u64>,
 }
 
@@ -115,8 +116,8 @@ impl<'a> Peers<'a> {
         Ok(Peers { scan, mixes, names, task })
     }
 
-    /// Loads the names into `peer` and runs the queries. Some of its results must equal those of a
-    /// scan. An inner `Err` is the reason why it was not measured.
+    /// Loads the names into `peer` and runs the queries. Some of the peer's results must equal
+    /// those of a scan. An inner `Err` is the reason why the peer was not measured.
     ///
     /// # Errors
     ///

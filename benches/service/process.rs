@@ -31,7 +31,7 @@ pub struct Ran {
     pub seconds: f64,
     /// Sum over all cores; zero on systems without `/proc`.
     pub cpu_seconds: f64,
-    /// Peak resident bytes, as far as periodic sampling shows.
+    /// Peak resident bytes, as measured by periodic sampling.
     pub peak_bytes: u64,
 }
 
@@ -71,7 +71,8 @@ impl Site {
         let begun = Instant::now();
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
         let child = child.context("cannot start dropdex")?;
-        // Owned from here on, so that a server with other output is also stopped.
+        // The process is owned from here on, so that the server is stopped even if its output is
+        // unexpected.
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut server = Server { child, address, start: Duration::ZERO };
         let stdout = server.child.stdout.take().context("standard output is piped")?;
@@ -135,7 +136,7 @@ impl Site {
         };
         let seconds = begun.elapsed().as_secs_f64();
         let mut stdout = String::new();
-        // Lines of JSON and keys: less than a pipe holds.
+        // The output is lines of JSON and keys, which fit into a pipe.
         child.stdout.take().map(|mut pipe| pipe.read_to_string(&mut stdout)).transpose()?;
         ensure!(status.success(), "{command:?} ended with {status}");
         let cpu_seconds = children_cpu_seconds() - cpu;

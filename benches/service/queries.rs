@@ -1,4 +1,4 @@
-//! Client queries drawn from a seed, in the forms that HTTP and the other interfaces take.
+//! Client queries drawn from a seed, in the forms that HTTP and the other interfaces accept.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -41,7 +41,7 @@ pub enum View {
     All,
 }
 
-/// One query, parameter by parameter; absent ones are not sent.
+/// One query, parameter by parameter; parameters that are absent are not sent.
 #[derive(Clone, Debug, Serialize)]
 pub struct Query {
     pub list: List,
@@ -113,7 +113,7 @@ impl SortBy {
         (SortBy::OtherTlds, "tlds"),
     ];
 
-    /// Returns its word in the API.
+    /// Returns the key's name in the API.
     pub fn word(self) -> &'static str {
         SortBy::ALL[self as usize].1
     }
@@ -215,7 +215,7 @@ pub struct Mixes {
     pub drops: Vec<Query>,
     pub drops_long: Vec<Query>,
     pub dossiers: Vec<DomainName>,
-    /// Any filters of sets and ranges, in any order.
+    /// Drops by any filters of sets and ranges, in any order.
     pub filters: Vec<Query>,
     /// Drops by pattern, regular expression or edit distance.
     pub shapes: Vec<Query>,
@@ -280,8 +280,8 @@ impl<'a> Asker<'a> {
         Asker { market, rng: Rng::at(seed, mix) }
     }
 
-    /// Draws a prefix of the given length, as often as names have it; half of the queries have one or
-    /// two filters. Limit 20.
+    /// Draws a prefix of the given length, with its frequency among names; half of the queries have
+    /// one or two filters. Limit 20.
     pub fn keystroke(&mut self, chars: RangeInclusive<u64>) -> Query {
         let chars = self.between(chars);
         let prefix = self.spelling().chars().take(chars as usize).collect();
@@ -299,8 +299,8 @@ impl<'a> Asker<'a> {
         query
     }
 
-    /// Draws a page of drops: each filter in four of ten queries, a substring of 1 to 20 characters of
-    /// a name in a third, an offset up to 5,000 in a quarter.
+    /// Draws a page of drops: each filter occurs in four of ten queries, a substring of 1 to 20
+    /// characters of a name in a third, an offset up to 5,000 in a quarter.
     pub fn drops(&mut self, limit: u32) -> Query {
         let mut query = Query::plain(List::Drops, limit);
         if self.rng.below(3) == 0 {
@@ -328,7 +328,7 @@ impl<'a> Asker<'a> {
         query
     }
 
-    /// Draws a name of the corpus; one in ten is similar to one but not in it.
+    /// Draws a name of the corpus; one in ten is similar to such a name but not in the corpus.
     pub fn dossier(&mut self) -> DomainName {
         let name = self.market.name(self.place());
         if self.rng.chance(900) {
@@ -337,8 +337,8 @@ impl<'a> Asker<'a> {
         DomainName::parse(&format!("{}-0x.{}", name.label(), name.tld())).unwrap_or(name)
     }
 
-    /// Draws a page of 100 drops by one to four filters of sets and ranges, two in three in another
-    /// order.
+    /// Draws a page of 100 drops by one to four filters of sets and ranges; two in three are in an
+    /// order other than rank order.
     pub fn filters(&mut self) -> Query {
         let mut query = Query::plain(List::Drops, 100);
         for _ in 0..self.between(1..=4) {
@@ -485,7 +485,7 @@ impl<'a> Asker<'a> {
         self.rng.below(self.market.len() as u64) as usize
     }
 
-    /// Draws a name as people type it: in Unicode.
+    /// Draws a name in the form that people enter: in Unicode.
     fn spelling(&mut self) -> &'a str {
         let at = self.place();
         self.market.unicode(at).unwrap_or_else(|| self.market.text(at))
@@ -498,7 +498,7 @@ impl<'a> Asker<'a> {
         name[start as usize..(start + chars) as usize].iter().collect()
     }
 
-    /// Draws a TLD, as often as names have it.
+    /// Draws a TLD with its frequency among names.
     fn tld(&mut self) -> String {
         let at = self.place();
         self.market.tld(at).to_owned()

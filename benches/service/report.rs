@@ -1,5 +1,5 @@
-//! The figures of a run as JSON, and those of several runs as one Markdown table with a column for each
-//! size.
+//! The figures of a run as JSON, and the figures of several runs as one Markdown table with a column
+//! for each size.
 
 use std::fmt::{self, Write};
 use std::fs;
@@ -33,7 +33,7 @@ impl Figure {
         Figure::text(name, triple(timing), "µs p50 / p99 / worst")
     }
 
-    /// Adds the project's goal for it.
+    /// Adds the project's goal for the value.
     pub fn goal(self, goal: impl Into<String>) -> Figure {
         Figure { goal: goal.into(), ..self }
     }
@@ -62,7 +62,7 @@ pub struct Report {
     pub machine: String,
     pub figures: Vec<Figure>,
     pub points: Vec<Point>,
-    /// Notes on the figures: for all sizes, or for one.
+    /// Notes on the figures, for all sizes or for one.
     pub notes: Vec<String>,
 }
 
@@ -128,7 +128,7 @@ fn lines(reports: &[Report]) -> Vec<Figure> {
     lines
 }
 
-/// Returns how many times longer the slowest hundredth of searches takes at the larger size.
+/// Returns the factor by which the 99th percentile of searches takes longer at the larger size.
 fn growth(reports: &[Report]) -> Option<f64> {
     let [small, large] = GROWTH.map(|count| {
         let report = reports.iter().find(|report| report.count == count)?;

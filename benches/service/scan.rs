@@ -1,5 +1,5 @@
-//! Queries by a plain scan over all names, written from data/docs/api.md, for comparison with the
-//! index. Takes no memory that grows with the corpus.
+//! Queries by a plain scan over all names, written according to data/docs/api.md, for comparison
+//! with the index. A scan takes no memory that grows with the corpus.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -31,7 +31,7 @@ use dropdex::web::{self, Web, WebSettings};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-/// More requests than a run sends, and half of the maximum.
+/// An allowance that no run uses up: half of the maximum.
 const REQUESTS_PER_DAY: u32 = u32::MAX / 2;
 /// The default of the service.
 const BLOCKING_THREADS_PER_CORE: usize = 4;

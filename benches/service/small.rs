@@ -13,7 +13,7 @@ use dropdex::vocab::name::DomainName;
 
 use crate::common::drops::Drops;
 
-/// Builds an index of the observations of `names` by `drops` in `folder`.
+/// Builds in `folder` an index of the observations that `drops` generates for `names`.
 ///
 /// # Errors
 ///

@@ -25,7 +25,7 @@ const DAY_TIMEOUT: Duration = Duration::from_secs(3_600);
 /// Interval at which the server is polled until it serves the list.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The folders of one run. They are deleted when this value is dropped.
+/// The folders of one run. The folders are deleted when this value is dropped.
 pub struct Folders {
     root: TempDir,
     /// The installation under measurement.
@@ -33,7 +33,8 @@ pub struct Folders {
 }
 
 impl Folders {
-    /// Creates folders in the system's temporary folder (`TMPDIR`), with a bound for rebuilds in MiB.
+    /// Creates folders in the system's temporary folder (`TMPDIR`), with a memory bound for
+    /// rebuilds in MiB.
     ///
     /// # Errors
     ///
@@ -72,8 +73,8 @@ pub struct Built {
     pub corpus_bytes: u64,
 }
 
-/// Takes the observations of the market by `drops` through every stage. The list is not sorted, so that
-/// ingest has to sort, and is removed once it is read.
+/// Takes the observations that `drops` generates for the market through every stage. The list is not
+/// sorted, so that ingest has to sort it, and is removed once it is read.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Latencies in, percentiles out.
+//! Computes percentiles of latencies.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use dropdex::index::filter::AsOf;
 
 use crate::answer::{Ask, answer};
 
-/// Queries before the measurement, which fill caches and build lists that are kept.
+/// Number of queries before the measurement; they fill caches and build data that is kept.
 const WARM_UP: usize = 200;
 
 /// Summary of a set of latencies.

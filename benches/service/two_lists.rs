@@ -1,4 +1,4 @@
-//! A corpus of a known list and a newer one, and the duration of work on it.
+//! A corpus of a known list and a newer list, and the duration of work on it.
 
 #[path = "small.rs"]
 #[expect(dead_code, reason = "two lists are made here, not one")]
@@ -18,11 +18,11 @@ use dropdex::vocab::day::Day;
 use crate::common::drops::{Drops, Mix};
 use crate::common::names::Corpus as Names;
 
-/// Rounds; the median is reported.
+/// Number of rounds; the median is reported.
 const ROUNDS: usize = 5;
 
-/// Creates two generations: one of a known list, and one with a second list of `new` names, distributed
-/// over the others, that are all dropping.
+/// Creates two generations: one of a known list, and one with a second list of `new` names that are
+/// distributed over the others and all dropping.
 ///
 /// # Errors
 ///

@@ -43,7 +43,7 @@ impl Load {
 pub fn is_there() -> bool {
     let run =
         Command::new("wrk").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    // It prints its version and exits with 1.
+    // `wrk --version` prints the version and exits with 1.
     run.is_ok()
 }
 
