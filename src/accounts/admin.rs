@@ -31,12 +31,12 @@ use crate::vocab::secret::Secret;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
 pub enum AdminCommand {
-    /// Add an account, with a password if it is to log in.
+    /// Add an account, with a password if its owner is to log in.
     AddAccount {
         email: Email,
         plan: Plan,
         password: Option<Secret>,
-        /// Mail a link that sets a password. Only a running server can do so.
+        /// Mail a link that sets a password. Only a running server can send the mail.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         invite: bool,
     },
@@ -135,12 +135,12 @@ pub struct AccountSummary {
     pub exports_today: u32,
 }
 
-/// Older servers omit `email_verified`: all their addresses are verified.
+/// Older servers omit `email_verified`, because all their addresses are verified.
 fn verified() -> bool {
     true
 }
 
-/// A snapshot or backup. The counts are taken just after it is written.
+/// A snapshot or backup. The counts are taken just after the file is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Saved {
     pub path: PathBuf,
@@ -184,7 +184,7 @@ pub struct SnapshotSummary {
     pub bytes: u64,
     /// `None` if it is damaged.
     pub state_digest: Option<String>,
-    /// Why it cannot be read; `None` if it is sound.
+    /// Why the journal cannot be read; `None` if it is undamaged.
     pub damage: Option<String>,
 }
 
@@ -238,7 +238,7 @@ enum AdminError {
     Relative(PathBuf),
 }
 
-/// Runs a command. Blocks until its effect is durable, so not for async code.
+/// Runs a command. Blocks until the effect is durable, so async code must not call it.
 pub fn execute(store: &Store, command: AdminCommand) -> AdminReply {
     attempt(store, command).unwrap_or_else(|err| AdminReply::Refused { error: err.to_string() })
 }
@@ -293,7 +293,7 @@ fn saved(store: &Store, report: SnapshotReport) -> AdminReply {
 }
 
 impl Store {
-    /// Adds an account. Durable when it returns.
+    /// Adds an account. The effect is durable when this returns.
     ///
     /// # Errors
     /// [`CommandError`].
@@ -334,7 +334,7 @@ impl Store {
         })
     }
 
-    /// Creates the first key of an account, or replaces it. The old one stops working at once;
+    /// Creates the first key of an account, or replaces it. The old key stops working at once;
     /// today's usage is kept. Durable when it returns.
     ///
     /// # Errors
@@ -481,7 +481,8 @@ impl AccountSummary {
 }
 
 impl JournalFacts {
-    /// Returns the results of an inspection, with the state and the bytes of log that a start reads.
+    /// Returns the results of an inspection, together with the state and the number of log bytes
+    /// that the next start reads.
     pub(super) fn new(
         found: Inspection,
         log_bytes: u64,

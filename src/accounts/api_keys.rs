@@ -21,16 +21,16 @@ use crate::vocab::time::UnixMs;
 pub struct NewKey {
     pub name: String,
     pub scopes: Scopes,
-    /// Days until it expires; `None` for never.
+    /// Days until the key expires; `None` for never.
     pub days: Option<u16>,
 }
 
 /// Time for which a replaced key keeps working.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replaced {
-    /// It stops working at once.
+    /// The old key stops working at once.
     AtOnce,
-    /// It works for another 24 hours.
+    /// The old key works for another 24 hours.
     AfterGrace,
 }
 
@@ -66,10 +66,10 @@ impl Store {
         Ok(key)
     }
 
-    /// Replaces a key by one with the same name, scopes and lifetime.
+    /// Replaces a key with one that has the same name, scopes and lifetime.
     ///
     /// # Errors
-    /// [`WriteError::NotFound`], [`WriteError::TooMany`]: the old one, which works for another day,
+    /// [`WriteError::NotFound`], [`WriteError::TooMany`]: the old key, which works for another day,
     /// would exceed the limit. [`WriteError::Journal`].
     pub async fn replace_key(
         &self,

@@ -23,7 +23,7 @@ pub fn journal_folder(data: &Path) -> PathBuf {
 }
 
 /// Reads the journal in the data folder `data` as an open would. If a server writes at the same
-/// time, its last record may look torn; use the server's admin socket instead.
+/// time, its last record may look incomplete; use the server's admin socket instead.
 ///
 /// # Errors
 /// [`JournalError`], as for an open.

@@ -45,7 +45,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// Checks that an account may grow by this many bytes. It may always shrink.
+    /// Checks that an account may grow by this many bytes. An account may always shrink.
     ///
     /// # Errors
     /// [`WriteError::PlanLimit`], [`WriteError::ServerFull`].

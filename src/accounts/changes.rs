@@ -2,8 +2,8 @@
 //! and records messages for them.
 //!
 //! As with [`matches`](super::matches), a record concerns many accounts and takes no account lock.
-//! It holds the messages and the position up to which the log is matched, so that a crash loses no
-//! message and repeats none under another id.
+//! The record holds the messages and the position up to which the log is matched, so that a crash
+//! neither loses a message nor repeats it under another id.
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
@@ -39,14 +39,14 @@ pub struct WatchMatch {
 }
 
 impl Store {
-    /// Returns the last change with which all accounts are matched; `None` before the first start
-    /// of a server.
+    /// Returns the last change that has been matched against all accounts; `None` before the first
+    /// start of a server.
     pub fn changes_matched(&self) -> Option<u64> {
         Some(self.state().changes?.through)
     }
 
-    /// Returns the last change of a match in pieces that was under way when the process ended; the
-    /// match must resume up to exactly that one. `None` between matches.
+    /// Returns the last change of a match that was only recorded in part when the process ended.
+    /// The match must resume up to exactly that change. `None` between matches.
     pub fn change_matching_to(&self) -> Option<u64> {
         Some(self.state().changes?.ahead?.0)
     }
@@ -70,7 +70,7 @@ impl Store {
         changes.retain(|change| watched.holds(&change.name));
     }
 
-    /// Returns the accounts to notify of these changes, in order of accounts. An entry has its own
+    /// Returns the accounts to notify of these changes, in ascending order. An entry has its own
     /// kinds of changes or follows those of the account. This is slow, and holds no lock while it
     /// runs.
     pub fn match_changes(&self, changes: &[Change]) -> Vec<WatchMatch> {
@@ -124,8 +124,8 @@ impl Store {
         has_mail: bool,
     ) -> Result<usize, WriteError> {
         let recorded = {
-            // Ids are drawn under the lock: these changes do not join messages that are sent from
-            // now on.
+            // Ids are drawn under the lock, so that these changes do not join messages that are
+            // sent from now on.
             let _one = self.0.watching.lock().await;
             self.record(through, changes, found, has_mail).await
         };
@@ -171,7 +171,7 @@ fn by_name(changes: &[Change]) -> FxHashMap<&DomainName, Vec<u32>> {
     by_name
 }
 
-/// Returns true if the settings of an account report a change.
+/// Returns true if an account is to be notified of a change.
 fn is_told(account: &Account, change: &Change, began: UnixMs) -> bool {
     let data = &account.data;
     let Some(entry) = data.watch(&change.name) else { return false };

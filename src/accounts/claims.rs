@@ -28,7 +28,7 @@ pub struct NewClaim {
     pub acquired_price: Option<Usd>,
     /// Only for a sold claim.
     pub resale_price: Option<Usd>,
-    /// Only for a sold claim; defaults to now.
+    /// Allowed only for a sold claim; defaults to now.
     pub sold_at: Option<UnixMs>,
     /// At most 10,000 characters. An empty note counts as none.
     pub user_notes: Option<String>,
@@ -42,8 +42,8 @@ pub struct NewClaim {
     pub renewal: Option<Usd>,
 }
 
-/// A change of a claim. An outer `None` leaves a field as it is, an inner one clears it. Values are
-/// limited as in [`NewClaim`].
+/// A change of a claim. An outer `None` leaves a field unchanged; an inner `None` clears it. Values
+/// are limited as in [`NewClaim`].
 #[derive(Clone, Debug, Default)]
 pub struct ClaimPatch {
     /// Any status may follow any other. Leaving `sold` clears `sold_at` and `resale_price`.

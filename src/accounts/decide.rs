@@ -1,6 +1,6 @@
 //! Helpers of the decide functions. A decide function reads an account and returns the events of a
-//! write, or refuses it. It changes nothing and, apart from drawing ids and secrets, is
-//! deterministic.
+//! write, or refuses it. A decide function changes nothing and, apart from drawing ids and secrets,
+//! is deterministic.
 
 use std::ops::RangeInclusive;
 
@@ -11,7 +11,7 @@ use super::event::Event;
 pub struct Decided<T> {
     /// Events, written as one transaction; empty if nothing changes.
     pub events: Vec<Event>,
-    /// Value that the caller gets once the events are durable.
+    /// Value that the caller receives once the events are durable.
     pub value: T,
 }
 
@@ -42,7 +42,7 @@ pub fn random_bytes<const N: usize>() -> Result<[u8; N], WriteError> {
 }
 
 /// Checks the length of a text in characters, and that no character is `bad`. A text that must not
-/// be empty must not be blank.
+/// be empty must not consist of white space either.
 pub fn check_text(
     field: InvalidField,
     text: &str,

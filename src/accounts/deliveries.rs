@@ -31,8 +31,8 @@ pub struct PendingDelivery {
     pub rule: Arc<Rule>,
     /// The key that signs a webhook's message.
     pub secret: Option<Secret>,
-    /// The secret in the unsubscribe link of a mail. All mails of the rule have the same one, so
-    /// that links outlive their delivery.
+    /// The secret in the unsubscribe link of a mail. All mails of the rule have the same secret, so
+    /// that a link works even after its delivery is removed.
     pub unsubscribe: Option<UnsubscribeToken>,
     pub delivery: Delivery,
 }
@@ -70,24 +70,24 @@ impl Store {
         found.iter().filter_map(|(account, rule, id)| pending(account, *rule, *id)).collect()
     }
 
-    /// Returns a delivery if it is still pending: its channel may have been switched off, or its
-    /// rule removed.
+    /// Returns a delivery if it is still pending. Meanwhile the channel may have been switched off,
+    /// or the rule removed.
     pub fn pending_delivery(
         &self,
         account: AccountId,
         rule: RuleId,
         id: DeliveryId,
     ) -> Option<PendingDelivery> {
-        // While changes are being recorded, they may join this message, so it is not sent until
-        // they are complete.
+        // Changes that are being recorded may join this message, so it is not sent until all of
+        // them are recorded.
         let is_recorded = rule == RuleId::WATCHLIST && self.0.watching.try_lock().is_err();
         let account = self.state().account(account).filter(|_| !is_recorded).map(Arc::clone)?;
         pending(&account, rule, id)
     }
 
     /// Records the outcomes of attempts that ended at `at`, and returns the channels that they
-    /// switch off. A message that is given up also switches its channel off if nothing was
-    /// delivered to that for five days. Deliveries that are already finished do not change.
+    /// switch off. When a message is given up, its channel is also switched off if nothing was
+    /// delivered to it for five days. Deliveries that are already finished do not change.
     ///
     /// # Errors
     /// [`WriteError::Journal`]: the first outcomes may be recorded.
@@ -139,8 +139,8 @@ impl Store {
         Ok(closed)
     }
 
-    /// Queues a test message of a rule for each of its live channels. `total` names match it, of
-    /// which `names` are shown.
+    /// Queues a test message of a rule for each of its live channels. `total` names match the rule,
+    /// of which `names` are shown.
     ///
     /// # Errors
     /// [`WriteError`]: the rule does not exist, no live channel, too many test messages today, an
@@ -204,7 +204,7 @@ pub fn live_channels(account: &Account, rule: &Rule) -> Vec<usize> {
     channels.filter(|(_, channel)| is_live(channel)).map(|(position, _)| position).collect()
 }
 
-/// Draws a delivery id for each of these positions of channels.
+/// Draws a delivery id for the channel at each of these positions.
 pub fn draw_deliveries(channels: &[usize]) -> Result<Vec<(u8, DeliveryId)>, WriteError> {
     let draw = |position: &usize| {
         let position = u8::try_from(*position).expect("a rule has at most five channels");
@@ -213,8 +213,8 @@ pub fn draw_deliveries(channels: &[usize]) -> Result<Vec<(u8, DeliveryId)>, Writ
     channels.iter().map(draw).collect()
 }
 
-/// Draws the token of unsubscribe links if one of these positions of channels is the first mail of the
-/// rule.
+/// Draws the token of unsubscribe links if one of the channels at these positions gets the first mail
+/// of the rule.
 pub fn new_unsubscribe_token(
     account: &Account,
     rule: &Rule,

@@ -14,7 +14,8 @@ const CHARS_MAX: usize = 254;
 /// An e-mail address, trimmed and in lower case.
 ///
 /// Invariant: 3 to 254 characters, exactly one `@` with text on either side, no white space, no
-/// control character. Nothing else is checked: only a delivered message proves an address.
+/// control character. Nothing else is checked, because only a delivered message proves that an
+/// address works.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Email(String);
@@ -36,9 +37,9 @@ impl Email {
         &self.0
     }
 
-    /// Returns the mailbox of this address, as far as the spelling shows it: without the part after
-    /// `+`, and for Google without dots. It is used for limits only, since other addresses may
-    /// share a mailbox, too.
+    /// Returns the mailbox of this address, as far as its spelling shows: without the part after
+    /// `+` and, for Google, without dots. The result is used for limits only, since other addresses
+    /// may share a mailbox too.
     pub fn mailbox(&self) -> String {
         let (user, host) = self.0.split_once('@').unwrap_or((&self.0, ""));
         let user = user.strip_prefix('"').and_then(|it| it.strip_suffix('"')).unwrap_or(user);

@@ -25,8 +25,8 @@ impl Store {
         self.draft_feed(caller, of, Post::repeatable(now)).await?.finish().await
     }
 
-    /// As [`Store::make_feed`], for a POST that may have an idempotency key: a repeat does not
-    /// change the URL.
+    /// As [`Store::make_feed`], for a POST that may have an idempotency key: a repeated request
+    /// does not change the URL.
     ///
     /// # Errors
     /// As [`Store::make_feed`], and an idempotency key used before.

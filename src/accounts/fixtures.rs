@@ -33,7 +33,7 @@ pub fn at(ms: u64) -> UnixMs {
     UnixMs::new(1_790_000_000_000 + ms).expect("an instant")
 }
 
-/// Returns a claim with only its required fields.
+/// Returns a claim with only the required fields.
 pub fn claim() -> Claim {
     Claim {
         id: ClaimId::new(0x0102_0304).expect("an id"),

@@ -1,6 +1,7 @@
-//! Password hashing on blocking threads. It is slow by design, so few hashes run at once. Attempts
-//! wait in a short queue, in which networks take turns. Known networks have their own places and
-//! turn, so that guesses from many networks do not lock customers out (`data/docs/accounts.md`).
+//! Password hashing on blocking threads. Hashing is slow by design, so few hashes run at once.
+//! Attempts wait in a short queue, in which networks take turns. Known networks have their own
+//! places and turn, so that guesses from many networks do not lock customers out
+//! (`data/docs/accounts.md`).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -11,11 +12,12 @@ use tokio::task::spawn_blocking;
 
 use super::error::WriteError;
 
-/// Maximum concurrent hashes: each takes 19 MiB and a core for tens of milliseconds.
+/// Maximum concurrent hashes: each hash takes 19 MiB and occupies a core for tens of milliseconds.
 const AT_ONCE: usize = 2;
-/// Maximum waiting attempts of known networks, and of all others: each limit is a few seconds of work.
+/// Maximum number of waiting attempts: one limit for known networks, the same for all others. Each
+/// limit is a few seconds of work.
 const WAITING_MAX: usize = 64;
-/// Maximum attempts of known networks in a row while others wait.
+/// Maximum number of consecutive attempts of known networks while others wait.
 const KNOWN_IN_A_ROW: usize = 3;
 
 /// The requester of a hash.
@@ -28,7 +30,7 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// The requester at the first visit to a single-user server, which has no account whose
+    /// The requester at the first visit to a single-user server. No account exists yet whose
     /// password could be guessed.
     pub const FIRST_VISIT: Attempt = Attempt { network: 0, is_known: true };
 }
@@ -133,7 +135,7 @@ fn hand_out(queue: &Arc<Mutex<HashQueue>>) {
             queue.running += 1;
             next
         };
-        // If the client has disconnected, the slot is returned, outside the lock.
+        // If the client has disconnected, the slot is returned after the lock is released.
         let _ = next.send(Slot(Arc::clone(queue)));
     }
 }
@@ -162,7 +164,7 @@ impl Hashing {
             let _slot = slot;
             work()
         });
-        // The work is abandoned only if the runtime ends.
+        // The result is missing only if the runtime is shutting down.
         done.await.map_err(|_| WriteError::Overloaded)
     }
 

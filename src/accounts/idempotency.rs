@@ -1,8 +1,8 @@
 //! Idempotency keys: a request that is sent twice is carried out once.
 //!
 //! The response to a request is stored in the same record as its effect and kept for 24 hours. The
-//! caller defines its bytes: the decision gives a [`Draft`] with a typed value, the caller turns
-//! the value into a [`Receipt`], and both are then written.
+//! caller defines the bytes of the response: the decision returns a [`Draft`] with a typed value,
+//! the caller converts the value to a [`Receipt`], and both are then written.
 
 use chrono::{DateTime, Utc};
 use thiserror::Error;
@@ -22,7 +22,7 @@ use crate::vocab::time::UnixMs;
 
 /// Maximum characters of an idempotency key.
 pub const IDEMPOTENCY_KEY_CHARS_MAX: usize = 255;
-/// Maximum bytes of a stored response: it shares a record with its effect.
+/// Maximum bytes of a stored response, which shares a record with its effect.
 const REPLY_BYTES_MAX: usize = 256 << 10;
 
 /// The client's name for a request. Invariant: 1 to 255 printable ASCII characters.
@@ -57,7 +57,7 @@ impl IdempotencyKey {
 #[derive(Clone, Debug)]
 pub struct Idempotency {
     pub key: IdempotencyKey,
-    /// Digest of the request, since a key is valid for one request.
+    /// Digest of the request, since a key is valid for one request only.
     pub fingerprint: [u8; 32],
 }
 
@@ -177,16 +177,16 @@ impl Post {
 }
 
 impl Store {
-    /// Result of a look-up: the request repeats one whose response is kept, or reuses the key of
-    /// another one.
+    /// Result of a look-up: the request repeats one whose response is kept, or it reuses the key of
+    /// another request.
     pub(super) fn is_repeat(&self, caller: &Caller, post: &Post) -> bool {
         let state = self.state();
         let account = state.account(caller.account);
         account.is_some_and(|account| kept_response(account, post).is_some())
     }
 
-    /// Decides on a write, unless its idempotency key was used in the last 24 hours. A repeat then
-    /// gets the kept response, and another request is refused.
+    /// Decides on a write, unless its idempotency key was used in the last 24 hours. If the key was
+    /// used, a repeated request gets the kept response, and any other request is refused.
     pub(super) async fn draft<T>(
         &self,
         caller: &Caller,

@@ -17,20 +17,21 @@ use crate::vocab::time::UnixMs;
 
 /// Idle time after which a session ends (OWASP, Session Management).
 pub const SESSION_IDLE_MAX: TimeDelta = TimeDelta::minutes(30);
-/// Time after login at which a session ends, used or not.
+/// Time after login at which a session ends, even if it is in use.
 pub const SESSION_AGE_MAX: TimeDelta = TimeDelta::hours(12);
-/// Time after login at which a "keep me signed in" session ends, used or not.
+/// Time after login at which a "keep me signed in" session ends, even if it is in use.
 pub const SESSION_KEPT_MAX: TimeDelta = TimeDelta::days(30);
 /// Minimum time between two recorded uses of a session. A session may therefore end up to five
 /// minutes early, but a busy page does not cause a write per request.
 pub const SEEN_NOTED_EVERY: TimeDelta = TimeDelta::minutes(5);
-/// Maximum sessions of an account; one more ends the oldest.
+/// Maximum sessions of an account; an additional one ends the oldest.
 pub const SESSIONS_MAX: usize = 20;
 /// Lifetime of a verification link.
 pub const LINK_AGE_MAX: TimeDelta = TimeDelta::hours(24);
 /// Minimum time between two verification links.
 pub const LINK_PAUSE: TimeDelta = TimeDelta::minutes(1);
-/// Maximum verification links per account and UTC day, since they go to an unverified address.
+/// Maximum verification links per account and UTC day. The links are limited because they go to an
+/// unverified address.
 pub const LINKS_PER_DAY_MAX: u32 = 5;
 
 /// Sessions, keys, feeds and contact data of an account. The default value is for an account that
@@ -51,7 +52,7 @@ pub struct Access {
 pub struct Session {
     pub digest: TokenDigest,
     pub began: UnixMs,
-    /// The last recorded use, to about five minutes.
+    /// The last recorded use, accurate to about five minutes.
     pub seen: UnixMs,
     pub life: SessionLife,
 }
@@ -61,10 +62,10 @@ row!(Session { 1 digest, 2 began, 3 seen } optional { 4 life });
 /// Lifetime of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SessionLife {
-    /// Until it is idle for [`SESSION_IDLE_MAX`] or [`SESSION_AGE_MAX`] old.
+    /// Ends when the session has been idle for [`SESSION_IDLE_MAX`] or is [`SESSION_AGE_MAX`] old.
     #[default]
     Short,
-    /// Until it is [`SESSION_KEPT_MAX`] old.
+    /// Ends when the session is [`SESSION_KEPT_MAX`] old.
     Kept,
 }
 
@@ -142,7 +143,7 @@ impl Access {
         self.sessions.push(Session { digest, began: at, seen: at, life });
     }
 
-    /// Records a use at `at`. A session that had already expired stays ended.
+    /// Records a use at `at`. A session that has already expired is not resumed.
     pub fn touch_session(&mut self, digest: &TokenDigest, at: UnixMs) {
         self.sessions.retain(|session| session.is_valid_at(at));
         if let Some(session) = self.sessions.iter_mut().find(|it| it.digest.is(digest)) {
@@ -174,8 +175,8 @@ impl Access {
     }
 }
 
-/// Returns true if less than `age` has passed since `from`. This is also true if the clock was set
-/// back by up to two days; a time further ahead came from a wrong clock.
+/// Returns true if less than `age` has passed since `from`. This also holds if the clock was set
+/// back by up to two days; a time further ahead must come from a wrong clock.
 pub fn is_younger(from: UnixMs, age: TimeDelta, now: UnixMs) -> bool {
     let passed = now.instant() - from.instant();
     passed < age && passed > -SET_BACK_MAX

@@ -19,14 +19,14 @@ pub struct Account {
     pub plan: Plan,
     /// The password for logging in, if one was set.
     pub password: Option<PasswordHash>,
-    /// Whether the account is disabled, and so has no working key and no session.
+    /// Whether the account is disabled, so that it has no working key and no session.
     pub disabled: bool,
     /// UTC day on which it was added.
     pub created: Day,
     /// Usage that is recorded in the journal.
     pub noted: DayUsage,
-    /// The live count, exact to the last request. It is not part of the stored state. It belongs to
-    /// the account, not to the key, so that a new key gets no fresh allowance.
+    /// The live count, exact to the last request. The live count is not part of the stored state.
+    /// The count belongs to the account, not to the key, so that a new key gets no fresh allowance.
     pub usage: Arc<Usage>,
     pub access: Arc<Access>,
     pub data: Arc<UserData>,

@@ -13,7 +13,7 @@ use crate::vocab::money::Usd;
 use crate::vocab::name::DomainName;
 use crate::vocab::time::UnixMs;
 
-/// A backorder claim. Invariant: `sold_at` is present exactly if the claim is sold, and
+/// A backorder claim. Invariant: `sold_at` is present if and only if the claim is sold, and
 /// `resale_price` only then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
@@ -46,7 +46,7 @@ row!(Claim {
     12 bid, 13 venue, 14 renews_on, 15 renewal
 });
 
-/// Snapshot of an alert rule at the time when a claim named it. It outlives the rule.
+/// Snapshot of an alert rule, taken when a claim named it. It outlives the rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attribution {
     pub id: RuleId,

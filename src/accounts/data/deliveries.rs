@@ -20,7 +20,7 @@ use crate::vocab::limits::{DELIVERIES_KEPT_MAX, FAILED_WITH_NAMES_MAX, MESSAGE_N
 use crate::vocab::time::UnixMs;
 use crate::vocab::watched_change::WatchedChange;
 
-/// A name that a rule matched, as it was then: a row of the journal.
+/// A name that a rule matched, with its data at that time: a row of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MatchedName(pub DroppedName);
 
@@ -51,7 +51,7 @@ pub enum MessageKind {
     Changes,
 }
 
-/// A message of a rule. Each channel gets its own delivery of it.
+/// A message of a rule. Each channel gets its own delivery of the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     pub kind: MessageKind,
@@ -61,7 +61,7 @@ pub struct Message {
     pub list_day: Day,
     /// Number of names that matched, or of changes.
     pub total: u32,
-    /// The first rows, up to [`MESSAGE_NAMES_MAX`]. `None` once they are no longer needed.
+    /// The first rows, up to [`MESSAGE_NAMES_MAX`]. `None` once the rows are no longer needed.
     pub content: Option<MessageRows>,
 }
 
@@ -78,7 +78,8 @@ pub enum MessageRows {
 pub const CHANGES_KEPT_MAX: usize = 20;
 
 impl MessageRows {
-    /// Returns the content of a delivered message that is kept: the first changes; `None` for names.
+    /// Returns the part of a delivered message that is kept: the first changes, or `None` for a
+    /// message about names.
     fn kept(self) -> Option<MessageRows> {
         match self {
             MessageRows::Names(_) => None,
@@ -93,8 +94,8 @@ impl MessageRows {
 /// Number of undelivered messages of a channel above which further changes are collected in one
 /// message.
 const CHANGES_PENDING_MAX: usize = 3;
-/// Time for which they are collected, so that no more than a hundred messages wait for a receiver
-/// that is down, within the 24 hours of their retries.
+/// Time for which changes are collected, so that no more than a hundred messages wait for a
+/// receiver that is down during the 24 hours of retries.
 const CHANGES_GATHER_MS: u64 = 15 * 60_000;
 
 /// Changes of watched names for one channel.
@@ -103,7 +104,7 @@ pub struct NewChanges {
     pub position: u8,
     pub id: DeliveryId,
     pub at: UnixMs,
-    /// Time at which they are due.
+    /// Time at which the message is due.
     pub due: UnixMs,
     pub total: u32,
     /// The first of the changes.
@@ -117,7 +118,7 @@ pub struct Delivery {
     /// The channel, as it was when the message was queued.
     pub channel: Arc<Channel>,
     pub message: Message,
-    /// Number of attempts since it was last queued.
+    /// Number of attempts since the delivery was last queued.
     pub attempts: u16,
     pub status: DeliveryStatus,
     pub last_attempt_at: Option<UnixMs>,
@@ -127,7 +128,7 @@ pub struct Delivery {
 /// State of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeliveryStatus {
-    /// Waits to be sent, not before `next_at`.
+    /// The delivery waits to be sent, not before `next_at`.
     Pending { next_at: UnixMs },
     /// The receiver accepted it.
     Delivered,
@@ -135,8 +136,8 @@ pub enum DeliveryStatus {
     Failed,
 }
 
-/// Reason why an attempt failed, as shown to the owner. It has no body, address or timing, which
-/// would let users probe networks that they cannot reach.
+/// Reason why an attempt failed, as shown to the owner. The reason contains no body, address or
+/// timing, because users could probe networks with these that they cannot reach themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Problem {
     /// The SSRF guard refused the address.
@@ -219,8 +220,8 @@ impl AttemptOutcome {
 }
 
 impl Problem {
-    /// Returns true if it counts as a failure of the receiver behind `channel`. Failures of mail
-    /// and Telegram do not, since all their messages go through one server.
+    /// Returns true if the problem counts as a failure of the receiver behind `channel`. Problems
+    /// of mail and Telegram do not count, since all their messages go through one server.
     pub fn is_of(self, channel: &Channel) -> bool {
         match channel {
             Channel::Email | Channel::Telegram { .. } => self == Problem::Rejected,
@@ -236,14 +237,14 @@ pub enum OffReason {
     Gone,
     /// The recipient followed the unsubscribe link.
     Unsubscribed,
-    /// All deliveries failed for as long as [`FAILING_MAX_MS`].
+    /// All deliveries have failed for [`FAILING_MAX_MS`].
     Failing,
 }
 
 /// Time without a delivered message (five days) after which a failed message switches its channel off.
 pub const FAILING_MAX_MS: u64 = 5 * 86_400_000;
 
-/// The reason and the time since when a channel of a rule is off.
+/// The reason why a channel of a rule is off, and the time at which it was switched off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwitchedOff {
     pub reason: OffReason,
@@ -276,7 +277,7 @@ impl Message {
         }
     }
 
-    /// Returns the changes; only the first few of a delivered message.
+    /// Returns the changes; for a delivered message, only the first few.
     pub fn changes(&self) -> &[Arc<WatchedChange>] {
         match &self.content {
             Some(MessageRows::Changes(changes)) => changes,
@@ -325,12 +326,13 @@ impl Delivery {
 pub struct RuleOutbox {
     /// The secret in the unsubscribe links of all mails of the rule, set before the first of them.
     pub unsubscribe: Option<UnsubscribeToken>,
-    /// Channels that are off. Invariant: they are distinct channels of the rule.
+    /// Channels that are off. Invariant: the channels are distinct and belong to the rule.
     pub off: Vec<(Arc<Channel>, SwitchedOff)>,
-    /// Channels that have been failing, with the time since when they have not delivered a message.
-    /// Invariant: they are distinct active channels of the rule.
+    /// Channels that have been failing, with the time since which no message was delivered through
+    /// them. Invariant: the channels are distinct active channels of the rule.
     pub failing: Vec<(Arc<Channel>, UnixMs)>,
-    /// Deliveries, oldest first. Invariant: up to [`DELIVERIES_KEPT_MAX`] are not pending.
+    /// Deliveries, oldest first. Invariant: at most [`DELIVERIES_KEPT_MAX`] of them are not
+    /// pending.
     pub deliveries: VecDeque<Delivery>,
 }
 
@@ -385,8 +387,8 @@ impl RuleOutbox {
     }
 
     /// Queues changes of watched names, unless the channel was removed or switched off in the
-    /// meantime. The changes join a message to the channel that is not yet due and was never tried,
-    /// so that all attempts of an id have the same body.
+    /// meantime. The changes join a message to the channel if it is not yet due and no attempt was
+    /// made to send it, so that all attempts under one id have the same body.
     pub fn queue_changes(&mut self, rule: &Rule, new: NewChanges) {
         let NewChanges { position, id, at, due, total, changes } = new;
         let Some(channel) = rule.channels.get(usize::from(position)) else { return };
@@ -487,7 +489,7 @@ impl RuleOutbox {
         self.trim();
     }
 
-    /// Switches a channel of the rule off, or with `None` all on.
+    /// Switches a channel of the rule off or, with `None`, all channels on.
     pub fn switch(&mut self, rule: &Rule, off: Option<(Channel, SwitchedOff)>) {
         match off {
             Some((channel, off)) if rule.channels.contains(&channel) => {
@@ -527,7 +529,7 @@ impl RuleOutbox {
         self.deliveries.iter_mut().rev().find(|delivery| delivery.id == id)
     }
 
-    /// Returns an equal channel that another delivery of the rule shares, to save memory, or a new one.
+    /// Returns an equal channel of another delivery of the rule, to save memory, or a new one.
     fn shared(&self, channel: &Channel) -> Arc<Channel> {
         let of_deliveries = self.deliveries.iter().rev().map(|delivery| &delivery.channel);
         let known = of_deliveries.chain(self.off.iter().map(|(channel, _)| channel));

@@ -7,7 +7,7 @@ use crate::token::TokenDigest;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{RuleId, SearchId};
 
-/// The names that a feed lists. Stored by position: append only.
+/// The names that a feed lists. Variants are stored by position, so only append to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum FeedOf {
     Watchlist,
@@ -43,7 +43,7 @@ impl Feeds {
         self.0.iter().find(|feed| feed.digest.is(digest))
     }
 
-    /// Adds a feed. It replaces the feed of the same names.
+    /// Adds a feed. Adds a feed, which replaces the feed of the same names.
     pub fn put(&mut self, feed: Feed) {
         self.remove(feed.of);
         self.0.push(feed);

@@ -3,8 +3,8 @@
 //!
 //! A field is its number (1 byte), the length of its value (1 byte; from 255 on, 255 and 4 bytes,
 //! little-endian) and the value in [`codec`]. A field without a default is always written. A field
-//! with a default is omitted while it has that value, and gets it in rows of versions without the
-//! field.
+//! with a default is omitted while it has that value, and it gets that value when a row of a
+//! version without the field is read.
 //!
 //! A number is never reused, and the type of its values never changes: a new type gets a new
 //! number. A reader refuses unknown fields, since it would lose data of a newer version; the error
@@ -19,13 +19,13 @@ use serde::de::{DeserializeOwned, Error, Visitor};
 use serde::{Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-/// A length from this value on takes four further bytes.
+/// A length of at least this value is stored in four further bytes.
 const LONG: usize = 255;
 /// Suffix of error messages about data that a newer version wrote.
 pub const NEWER: &str = "a newer dropdex wrote it";
 
-/// Returns the codec of values: bincode with integers and lengths of variable size. Enums are
-/// stored by position: append only.
+/// Returns the codec of values: bincode with integers and lengths of variable size. Variants of
+/// enums are stored by position, so only append variants.
 pub fn codec() -> impl Options {
     bincode::DefaultOptions::new()
 }
@@ -38,7 +38,7 @@ pub struct RowWriter {
 }
 
 impl RowWriter {
-    /// Writes a row in its stored form, after these bytes.
+    /// Appends a row in its stored form to these bytes.
     pub fn after(bytes: Vec<u8>) -> RowWriter {
         RowWriter { bytes, json: None }
     }
@@ -59,7 +59,8 @@ impl RowWriter {
     /// Writes a field.
     pub fn put(&mut self, number: u8, name: &str, value: &impl Serialize) {
         if let Some(json) = &mut self.json {
-            // Every value has a JSON form. A dump omits a new one that does not.
+            // Every value has a JSON form. If a future value has none, a dump replaces it with a
+            // note.
             let value = serde_json::to_value(value).unwrap_or_else(|_| "(no JSON form)".into());
             json.insert(name.to_owned(), value);
             return;
@@ -83,7 +84,7 @@ impl RowWriter {
     }
 }
 
-/// Appends the bytes that `write` writes, after their length.
+/// Appends the bytes that `write` writes, preceded by their length.
 pub fn put_with_length(bytes: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let at = bytes.len();
     bytes.push(0);
@@ -99,8 +100,7 @@ pub fn put_with_length(bytes: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     }
 }
 
-/// Takes a number and the bytes that follow, in the format of [`put_with_length`]; `None` if they
-/// are cut short.
+/// Takes a number, then bytes in the format of [`put_with_length`]; `None` if they are cut short.
 pub fn take_numbered<'a>(rest: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
     let number = *rest.split_off_first()?;
     let len = match usize::from(*rest.split_off_first()?) {
@@ -115,11 +115,12 @@ pub struct RowReader<'a> {
     /// Name of the row, for messages.
     name: &'static str,
     bytes: &'a [u8],
-    /// The fields after the last one that was read; the next one is usually the first of them.
+    /// The fields after the last one that was read; the next field to read is usually the first of
+    /// them.
     rest: &'a [u8],
-    /// Bits of the fields that the row has.
+    /// Fields that the row has, one bit each.
     present: Numbers,
-    /// Bits of the fields that were read.
+    /// Fields that were read, one bit each.
     read: Numbers,
 }
 
@@ -198,7 +199,7 @@ impl<'a> RowReader<'a> {
     /// # Errors
     /// A field was not read and must not be skipped.
     pub fn finish(self) -> ReadResult<()> {
-        // The second word holds the numbers from 128 on.
+        // The second word has the bits of the numbers from 128 on.
         let unknown = self.present.0[0] & !self.read.0[0];
         if unknown == 0 {
             return Ok(());
@@ -418,7 +419,7 @@ mod tests {
             for value in [0, 1, 0x7f, 0x80, 0xfb, 0xff] {
                 let mut hostile = whole.clone();
                 hostile[at] = value;
-                // Any bytes give a row or an error, never a panic.
+                // Any bytes result in a row or an error, never in a panic.
                 let _ = read::<New>(&hostile);
             }
         }

@@ -71,7 +71,7 @@ impl Key {
         u16::try_from(lifetime.num_days()).ok()
     }
 
-    /// Returns true if a use on `day` is the first of that day; once per day.
+    /// Returns true if a use on `day` is the first of that day, so at most once per day.
     pub fn is_first_use(&self, day: Day) -> bool {
         let is_first = |noted: Option<Day>| noted.is_none_or(|noted| day.replaces(noted));
         is_first(self.used)

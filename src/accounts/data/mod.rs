@@ -1,9 +1,9 @@
-//! Stored data: accounts and the data that they own. These are values; nothing here knows events,
-//! the journal or the store.
+//! Stored data: accounts and the data that they own. This folder contains only values; nothing in
+//! it knows events, the journal or the store.
 //!
 //! Types that are stored serialise themselves: rows as numbered fields (`fields`), so that fields
-//! can be added. Values in fields are bincode, where the variant of an enum is its position: append
-//! only.
+//! can be added. Values in fields are encoded with bincode, which stores the position of an enum's
+//! variant, so only append variants.
 
 pub mod access;
 pub mod account;
@@ -152,7 +152,7 @@ impl UserData {
         self.watches.iter()
     }
 
-    /// Watched names that consume quota, in order.
+    /// Returns the watched names that consume quota, in order.
     pub fn external_names(&self) -> impl Iterator<Item = DomainName> {
         self.watches.iter().filter(|entry| entry.external).map(|entry| entry.name)
     }

@@ -11,7 +11,7 @@ pub const PUBLICATIONS_KEPT: usize = 2;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nodes {
     pub lead: Lead,
-    /// The publication that is announced but not yet served.
+    /// The publication that has been announced but is not yet served.
     pub announced: Option<Publication>,
     /// Publications, newest first, up to [`PUBLICATIONS_KEPT`]. The newest is in use.
     pub served: Vec<Publication>,
@@ -19,7 +19,7 @@ pub struct Nodes {
 
 row!(Nodes { } optional { 1 lead, 2 announced, 3 served });
 
-/// The leader, which does the work that is done once for all nodes, and its term.
+/// The leader, which does the work that one node does for all, and its term.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lead {
     /// Number of the term, which rises whenever a node takes the lead or the leader gives it up. 0

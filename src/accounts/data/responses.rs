@@ -15,7 +15,8 @@ const KEPT: TimeDelta = TimeDelta::hours(24);
 /// Approximate size in memory of a response without its body.
 const RESPONSE_BYTES: u64 = 256;
 /// Maximum responses that one event drops: dropping those of a whole day would hold the lock of the
-/// state for long. Each event adds no more than one, so they do not accumulate.
+/// state for too long. Each event adds no more than one response, so expired ones do not
+/// accumulate.
 const EXPIRED_AT_ONCE_MAX: usize = 64;
 
 /// The first 16 bytes of the BLAKE3 digest of an idempotency key.
@@ -41,7 +42,8 @@ impl KeptResponse {
         RESPONSE_BYTES + self.body.len() as u64
     }
 
-    /// Returns true if its 24 hours are over at `now`, or if a wrong clock stored it.
+    /// Returns true if the response's 24 hours are over at `now`, or if its time came from a wrong
+    /// clock.
     pub fn has_expired(&self, now: UnixMs) -> bool {
         !is_younger(self.at, KEPT, now)
     }
@@ -62,7 +64,7 @@ impl Responses {
     }
 
     /// Returns the approximate size in memory of the responses that have expired by `now`; the next
-    /// event drops them.
+    /// event will drop them.
     pub fn expired_bytes(&self, now: UnixMs) -> u64 {
         let oldest = self.by_time.iter().filter_map(|((_, key), ())| self.by_key.get(key));
         oldest.take_while(|it| it.has_expired(now)).map(|it| it.bytes()).sum()
@@ -80,14 +82,14 @@ impl Responses {
 
     /// Drops responses that are older than a day at `now`, oldest first, up to
     /// [`EXPIRED_AT_ONCE_MAX`]. `now` is the time of an event, never that of the clock, so that a
-    /// replay drops the same ones. The event may concern something created days before, so a
-    /// response later than `now` did not come from a wrong clock.
+    /// replay drops the same responses. The event may have the time of something that was created
+    /// days before, so a response later than `now` need not come from a wrong clock.
     pub fn expire(&mut self, now: UnixMs) {
         self.drop_oldest(|it| now.instant() - it.at.instant() >= KEPT);
     }
 
-    /// Like [`Responses::expire`], but at the time of a request. It also drops responses that a
-    /// wrong clock stored.
+    /// Like [`Responses::expire`], but at the time of a request. This also drops responses whose
+    /// time came from a wrong clock.
     pub fn expire_at_request(&mut self, now: UnixMs) {
         self.drop_oldest(|it| it.has_expired(now));
     }

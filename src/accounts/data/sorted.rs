@@ -1,6 +1,6 @@
 //! A sorted map whose clone shares its rows.
 //!
-//! A change happens under the lock of the whole state, while a reader or a snapshot may hold the
+//! Changes are made under the lock of the whole state, while a reader or a snapshot may hold the
 //! previous rows. A plain map would then be copied completely, which takes tens of milliseconds for
 //! the largest accounts. This map keeps its rows in short chunks and its chunks in short groups: a
 //! change copies the chunk of the row, the pointers of its group, and one pointer for each other
@@ -84,7 +84,7 @@ impl<K: Ord, V> Sorted<K, V> {
     }
 }
 
-/// Returns the only group that may contain a key: the last one that does not begin after it.
+/// Returns the only group that may contain a key: the last one that does not begin after the key.
 fn group_of<K: Borrow<Q>, V, Q: Ord + ?Sized>(groups: &[Arc<Group<K, V>>], key: &Q) -> usize {
     groups.partition_point(|group| group[0][0].0.borrow() <= key).saturating_sub(1)
 }
@@ -95,7 +95,7 @@ fn chunk_of<K: Borrow<Q>, V, Q: Ord + ?Sized>(chunks: &[Arc<Chunk<K, V>>], key: 
 }
 
 impl<K: Ord + Clone, V: Clone> Sorted<K, V> {
-    /// Returns the value of a key for a change. Copies the chunk if it is shared.
+    /// Returns the value of a key, to be changed. Copies the chunk if it is shared.
     pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,

@@ -21,7 +21,7 @@ pub struct WatchAlerts {
     pub kinds: ChangeKinds,
     /// Hour of the daily digest; `None` sends at once.
     pub digest: Option<Hour>,
-    /// Quiet hours; messages that are due in them are sent when they end.
+    /// Quiet hours; messages that fall due in these hours are sent when the hours end.
     pub quiet: Option<Quiet>,
     /// Time zone of the hours.
     pub zone: Zone,
@@ -49,7 +49,7 @@ pub struct Quiet {
 }
 
 impl Quiet {
-    /// Returns the hours from one to another; `None` if they are the same.
+    /// Returns the hours from one hour to another; `None` if both are the same.
     pub fn new(from: Hour, to: Hour) -> Option<Quiet> {
         (from != to).then_some(Quiet { from, to })
     }
@@ -144,8 +144,8 @@ impl WatchSender {
 pub struct EntryAlerts {
     /// Kinds of changes that are reported; empty for none.
     pub kinds: ChangeKinds,
-    /// Types of the account's channels that are used, such as `email`; empty for all. They may
-    /// include types whose channels have since been removed.
+    /// Types of the account's channels that are used, such as `email`; empty for all. The choice
+    /// may include types whose channels have since been removed.
     pub channels: Vec<CompactString>,
 }
 
@@ -160,9 +160,9 @@ impl EntryAlerts {
         self.kinds.is_empty()
     }
 
-    /// Returns true if messages about the name go to a type of channels; `types` are those of the
-    /// account's channels. If the account has none of the chosen types, messages go to all, so that
-    /// removing a channel does not silence a name.
+    /// Returns true if messages about the name go to channels of this type; `types` are the types
+    /// of the account's channels. If the account has none of the chosen types, messages go to all,
+    /// so that removing a channel does not silence a name.
     pub fn goes_to<'a>(&self, channel: &str, mut all: impl Iterator<Item = &'a str>) -> bool {
         let is_chosen = |name: &str| self.channels.iter().any(|it| it == name);
         is_chosen(channel) || !all.any(is_chosen)

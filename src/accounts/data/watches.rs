@@ -1,5 +1,5 @@
-//! The watchlist of one account. It may have 10,000 entries, so each is packed into a name and
-//! eight bytes. Notes, tags and bids, which few entries have, are stored separately.
+//! The watchlist of one account. A watchlist may have 10,000 entries, so each is packed into a name
+//! and eight bytes. Notes, tags and bids, which few entries have, are stored separately.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::vocab::time::UnixMs;
 pub struct WatchEntry {
     pub name: DomainName,
     pub added_at: UnixMs,
-    /// Whether the entry consumes quota because the name was not in the corpus when last checked.
+    /// Whether the entry consumes quota because the name was not in the corpus at the last check.
     pub external: bool,
     /// Whether the name had been registered again before it was added.
     pub registered_again: bool,
@@ -51,7 +51,8 @@ pub struct WatchDetails {
 row!(WatchDetails { } optional { 1 note, 2 tags, 3 max_bid, 4 venue });
 
 impl WatchDetails {
-    /// Returns the approximate size in memory; 0 for details without a value, which are not kept.
+    /// Returns the approximate size in memory; 0 for details in which no value is set, because
+    /// these are not kept.
     pub fn bytes(&self) -> u64 {
         if *self == WatchDetails::default() {
             return 0;
@@ -81,7 +82,7 @@ pub struct Watches {
     entries: Sorted<CompactString, Packed>,
     /// Details by name, for entries that have some.
     details: Sorted<CompactString, Arc<WatchDetails>>,
-    /// Choices by name, for entries with their own choice.
+    /// Choices by name, for entries that have their own.
     alerts: Sorted<CompactString, Arc<EntryAlerts>>,
     external: u32,
     bytes: u64,
@@ -170,7 +171,7 @@ impl Watches {
         self.details.get(name)
     }
 
-    /// All details, in order of names.
+    /// Returns all details, in order of names.
     pub fn all_details(&self) -> impl Iterator<Item = (&CompactString, &WatchDetails)> {
         self.details.iter().map(|(name, details)| (name, &**details))
     }
@@ -234,7 +235,7 @@ impl Watches {
         old.is_none()
     }
 
-    /// Removes an entry. Returns true if it existed.
+    /// Removes an entry. Returns true if the entry existed.
     pub fn remove(&mut self, name: &DomainName) -> bool {
         self.set_details(name.as_str(), WatchDetails::default());
         self.set_alerts(name.as_str(), None);

@@ -18,7 +18,7 @@ const HIDDEN: [&str; 11] = [
     "digest",
     "last4",
     "hook",
-    // The digest of a session that ended.
+    // Name of the member with the digest of a session that ended.
     "Session",
 ];
 

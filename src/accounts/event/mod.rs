@@ -55,9 +55,10 @@ pub const TRANSACTION: RecordKind = match RecordKind::for_caller(19) {
 pub const FORMER: std::ops::RangeInclusive<u16> = 16..=17;
 
 table! {
-    /// A change of the users' state: its number, and its fields without and, after a semicolon, with a default.
+    /// A change of the users' state: its number, its fields without a default and, after a
+    /// semicolon, those with a default.
     pub enum Event {
-        /// An account was added. Its number and address were unused before.
+        /// An account was added. The number and the address were not in use before.
         1 AccountAdded {
             1 account: AccountId, 2 email: Email, 3 plan: Plan, 4 on: Day;
             5 password: Option<PasswordHash>, 6 by: AddedBy,
@@ -67,12 +68,13 @@ table! {
             1 account: AccountId;
             2 plan: Option<Plan>, 3 password: Option<PasswordHash>, 4 disabled: bool,
         }
-        /// Requests and exports allowed on a UTC day so far; with `reset`, an operator reset them.
+        /// Numbers of requests and exports allowed so far on a UTC day; with `reset`, an operator
+        /// has reset them.
         3 UsageNoted {
             1 account: AccountId, 2 day: Day;
             3 requests: u32, 4 exports: u32, 5 reset: bool,
         }
-        /// A UTC day began; earlier days are over even if the clock is set back. With `corrects`,
+        /// A UTC day began. Earlier days are over, even if the clock is set back. With `corrects`,
         /// the latest day so far came from a wrong clock.
         4 DayBegan { 1 day: Day; 2 corrects: bool }
         /// A verification link was created; it replaces the previous one.
@@ -86,7 +88,8 @@ table! {
         8 SessionSeen { 1 account: AccountId, 2 digest: TokenDigest, 3 at: UnixMs; }
         /// A key was created; it replaces the one with the same id.
         9 KeyPut { 1 account: AccountId, 2 new: Box<Key>; }
-        /// The time at which a key stops working was set, or its use was recorded, once a day.
+        /// The time at which a key stops working was set, or the use of a key was recorded, which
+        /// happens once a day.
         10 KeyChanged {
             1 account: AccountId, 2 id: KeyId;
             3 until: Option<UnixMs>, 4 used: Option<Day>,
@@ -96,7 +99,7 @@ table! {
         12 ClaimPut { 1 account: AccountId, 2 claim: Box<Claim>; }
         /// A name is watched, or its notes changed.
         13 WatchPut { 1 account: AccountId, 2 watch: Box<WatchRow>; }
-        /// These watched names are now in the corpus and no longer consume quota.
+        /// Watched names are now in the corpus and no longer consume quota.
         14 WatchesArrived { 1 account: AccountId, 2 names: Vec<DomainName>; }
         15 RulePut { 1 account: AccountId, 2 rule: Box<Rule>; }
         16 SearchPut { 1 account: AccountId, 2 search: Box<SavedSearch>; }
@@ -132,14 +135,15 @@ table! {
             1 through: u64, 2 at: UnixMs;
             3 upto: Option<AccountId>, 4 changes: Vec<WatchedChange>, 5 messages: Vec<RecordedChanges>,
         }
-        /// A test message was queued; it counts for `day`. `total` names match, and it shows some
-        /// of them; a test of the watchlist shows changes. `deliveries` is as in [`RecordedMatch`].
+        /// A test message was queued; it counts for `day`. `total` names match, of which the
+        /// message shows some; a test of the watchlist shows changes. `deliveries` is as in
+        /// [`RecordedMatch`].
         25 TestQueued {
             1 account: AccountId, 2 rule: RuleId, 3 at: UnixMs, 4 day: Day;
             5 total: u32, 6 names: Vec<MatchedName>, 7 changes: Vec<WatchedChange>,
             8 deliveries: Vec<(u8, DeliveryId)>,
         }
-        /// An attempt to deliver ended. `attempts` counts this one.
+        /// An attempt to deliver ended. `attempts` includes this attempt.
         26 DeliverySettled {
             1 account: AccountId, 2 rule: RuleId, 3 delivery: DeliveryId, 4 at: UnixMs, 5 attempts: u16,
             6 outcome: AttemptOutcome;
@@ -159,13 +163,13 @@ table! {
         /// A node took the lead of the cluster, or the leader gave it up.
         33 LeadTaken { 1 lead: Lead; }
         /// The leader uploaded files to the object store, for all nodes to fetch. With `served`,
-        /// all nodes put them into use at this record.
+        /// all nodes put the files into use at this record.
         34 FilesAnnounced { 1 publication: Publication; 2 served: bool }
     }
 }
 
 impl Event {
-    /// Returns the event of a new password of an account.
+    /// Returns the event that an account got a new password.
     pub fn password(account: AccountId, password: PasswordHash) -> Event {
         let password = Some(password);
         Event::AccountChanged { account, plan: None, password, disabled: false }
@@ -207,7 +211,7 @@ pub struct RecordedChanges {
     pub due: UnixMs,
     /// Number of changes.
     pub total: u32,
-    /// The first changes, as positions in the changes of the event.
+    /// The first changes, as positions in the event's list of changes.
     pub changes: Vec<u16>,
 }
 
@@ -220,9 +224,9 @@ pub struct RecordedMatch {
     pub rule: RuleId,
     /// Number of names that matched.
     pub total: u32,
-    /// The best names, as positions in the names of the event.
+    /// The best names, as positions in the event's list of names.
     pub names: Vec<u16>,
-    /// For each channel: its position in the rule, and the id of its delivery.
+    /// For each channel: the position in the rule, and the id of its delivery.
     pub deliveries: Vec<(u8, DeliveryId)>,
 }
 
@@ -240,8 +244,8 @@ pub enum EventError {
 }
 
 impl EventError {
-    /// Returns an error with this message, classified as that of a newer version if the message
-    /// says so.
+    /// Returns an error with this message. If the message says so, the error is classified as
+    /// caused by a newer version.
     pub fn new(message: String) -> EventError {
         match message.ends_with(NEWER) {
             true => EventError::Newer(message),

@@ -383,7 +383,7 @@ fn the_bytes_of_every_event_never_change() {
     let line = |(name, transaction): (&str, Transaction)| {
         format!("{name}: {}\n", hex::encode(transaction.encode().1))
     };
-    // A new event adds a line at the end; a line that a release had never changes.
+    // A new event adds a line at the end; a line that was part of a release never changes.
     let golden = include_str!("../../../tests/golden/journal-events.hex");
     let ours: String = every().into_iter().map(line).collect();
     let missing: Vec<_> =
@@ -484,8 +484,8 @@ fn malformed_events_are_errors() {
     assert!(err.to_string().starts_with("DayBegan, field 1 (day): "), "{err}");
 }
 
-/// Sets each byte of every transaction to values that give extreme lengths. The result is an error
-/// or another event, never a panic.
+/// Sets each byte of every transaction to values that result in extreme lengths. The result is an
+/// error or another event, never a panic.
 #[test]
 fn hostile_bytes_do_not_panic() {
     for (name, transaction) in every() {
@@ -495,7 +495,7 @@ fn hostile_bytes_do_not_panic() {
                 let mut hostile = bytes.clone();
                 hostile[at] = value;
                 if let Ok(read) = Transaction::decode(kind, &hostile) {
-                    // Everything that was decoded fits a record again.
+                    // Every decoded transaction fits into a record again.
                     assert!(read.encode().1.len() <= PAYLOAD_BYTES_MAX, "{name} at {at}");
                 }
             }

@@ -1,5 +1,5 @@
 //! Keys of the data that an event changes. A decision conflicts if another node has changed one of
-//! them.
+//! its keys.
 
 use std::hash::{BuildHasher, Hash};
 
@@ -22,7 +22,8 @@ enum Dependency<'a, A: Hash> {
 }
 
 impl Transaction {
-    /// Returns the sorted keys of the data that the events change. Equal on all nodes of one version.
+    /// Returns the sorted keys of the data that the events change. The keys are equal on all nodes
+    /// of the same version.
     pub fn touched(&self) -> Vec<u64> {
         let mut keys = Vec::new();
         self.0.iter().for_each(|event| event.touched(&mut keys));
@@ -41,12 +42,13 @@ pub fn of_leader() -> u64 {
 impl Event {
     fn touched(&self, keys: &mut Vec<u64>) {
         let account = match self {
-            // These are counters, or the latest wins; no decision depends on them.
+            // These events change counters, or values of which the latest wins; no decision depends
+            // on them.
             Event::DayBegan { .. }
             | Event::Checkpoint { .. }
             | Event::KeyChanged { until: None, .. }
             | Event::SessionSeen { .. }
-            // The leader changes these, without the lock of an account.
+            // The leader writes these events without holding the lock of an account.
             | Event::ListMatched { .. }
             | Event::ChangesMatched { .. }
             | Event::WatchAlertsBegan { .. }
@@ -55,7 +57,8 @@ impl Event {
             | Event::ChannelsSwitched { off: Some(_), .. }
             | Event::FilesAnnounced { .. } => return,
             Event::LeadTaken { .. } => return keys.push(of_leader()),
-            // Nodes reserve these, which does not conflict with other changes of the account.
+            // Nodes reserve parts of an allowance; a reservation does not conflict with other
+            // changes of the account.
             Event::UsageNoted { account, .. } => return keys.push(key(&Dependency::Allowance(account))),
             Event::AccountAdded { account, email, by, .. } => {
                 keys.push(key(&Dependency::<()>::Email(email.as_str())));
