@@ -11,7 +11,7 @@ pub const PREFIX: &str = "ddx_";
 /// Hexadecimal digits after the prefix (`data/docs/api.md`, Authentication).
 const DIGITS: usize = 48;
 
-/// A new key in plaintext. It is not stored, and has neither `Debug` nor `Display`.
+/// A new key in plaintext. The key is not stored, and has neither `Debug` nor `Display`.
 pub struct ApiKey(String);
 
 impl ApiKey {
@@ -25,7 +25,7 @@ impl ApiKey {
         Ok(ApiKey(format!("{PREFIX}{}", hex::encode(bytes))))
     }
 
-    /// Returns the plaintext, to be shown once.
+    /// Returns the plaintext, which is to be shown only once.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -56,12 +56,12 @@ pub struct StoredKey {
 }
 
 impl StoredKey {
-    /// Returns the digest by which it is looked up.
+    /// Returns the digest by which the key is looked up.
     pub fn digest(&self) -> &KeyDigest {
         &self.digest
     }
 
-    /// Its last four characters, by which its owner recognises it.
+    /// Returns the last four characters, by which the owner recognises the key.
     pub fn last4(&self) -> String {
         String::from_utf8_lossy(&self.last4).into_owned()
     }

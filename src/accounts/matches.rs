@@ -1,8 +1,8 @@
 //! Matches of alert rules with lists: returns the rules to be matched, and records the matches.
 //!
-//! A record of matches concerns many accounts and takes no account lock. Its event is decided on
-//! the current state; applying it checks each rule again, and skips rules that were paused or
-//! removed meanwhile.
+//! A record of matches concerns many accounts and takes no account lock. The event of a record is
+//! decided on the current state; applying it checks each rule again, and skips rules that were
+//! paused or removed meanwhile.
 
 use std::mem;
 use std::sync::Arc;
@@ -107,9 +107,9 @@ impl Store {
     }
 
     /// Queues a message for each match of a list and moves the watermark of all rules to `through`.
-    /// Durable when it returns. A crash before that may leave some rules done with the list; the
-    /// caller calls it again with all matches. Rules that are done with the list, or were paused or
-    /// removed meanwhile, are skipped.
+    /// Durable when it returns. After a crash, some rules may already have been matched with the
+    /// list; the caller then calls this again with all matches. Rules that have already been
+    /// matched with the list, or were paused or removed meanwhile, are skipped.
     ///
     /// # Errors
     /// [`WriteError::Journal`], [`WriteError::Random`]: call it again with all matches.
@@ -151,8 +151,9 @@ pub(super) struct MatchBatch {
 }
 
 impl MatchBatch {
-    /// Adds a match; returns false if the record is full. A single match always fits. Rules that are
-    /// done with the list, paused, removed or without a live channel are skipped.
+    /// Adds a match; returns false if the record is full. A single match always fits. Rules that
+    /// have already been matched with the list, are paused, were removed or have no live channel are
+    /// skipped.
     ///
     /// # Errors
     /// [`WriteError::Random`].

@@ -18,7 +18,7 @@ use crate::vocab::day::Day;
 use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
 
-/// The owner's address. It identifies the account and receives no mail.
+/// The owner's address. The address identifies the account and receives no mail.
 const EMAIL: &str = "owner@localhost";
 
 impl Store {
@@ -27,8 +27,8 @@ impl Store {
         self.0.last_account.load(Ordering::Relaxed) > 0
     }
 
-    /// Adds the owner, without a password if `password` is `None`. Returns its address; `None` if
-    /// an account already exists.
+    /// Adds the owner, without a password if `password` is `None`. Returns the address of the
+    /// account; `None` if an account already exists.
     ///
     /// # Errors
     /// [`WriteError::Overloaded`], [`WriteError::Journal`].

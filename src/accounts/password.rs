@@ -21,7 +21,7 @@ pub struct Password(Secret);
 #[serde(transparent)]
 pub struct PasswordHash(String);
 
-/// A fingerprint of a [`PasswordHash`], which changes with the password.
+/// A fingerprint of a [`PasswordHash`]; it changes when the password changes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PasswordSeal([u8; 32]);
 
@@ -82,7 +82,7 @@ impl Password {
     }
 
     /// Hashes the password with a new salt (19 MiB, 2 passes, 1 lane: the crate's defaults and
-    /// OWASP's minimum). Takes tens of milliseconds, so not for async code.
+    /// OWASP's minimum). Takes tens of milliseconds, so async code must not call it.
     ///
     /// # Errors
     /// [`PasswordError::Hash`].
@@ -98,8 +98,8 @@ impl Password {
 const UNKNOWN: &str = "$argon2id$v=19$m=19456,t=2,p=1$Xc+M8SE0h4vb01hS5zY2PQ$GL1G6Pzz90p4qC0fbppyQLtEGRca1XjPi82mgUKCs0U";
 
 impl PasswordHash {
-    /// Returns a hash that no password matches. Verifying against it takes as long as against a
-    /// real one.
+    /// Returns a hash that no password matches. Verifying a password against it takes as long as
+    /// against a real hash.
     pub fn unknown() -> PasswordHash {
         PasswordHash(UNKNOWN.to_owned())
     }
@@ -109,10 +109,10 @@ impl PasswordHash {
         PasswordSeal(blake3::hash(self.0.as_bytes()).into())
     }
 
-    /// Returns true if it is the hash of `typed`. Takes tens of milliseconds for any text, so not
-    /// for async code.
+    /// Returns true if this is the hash of `typed`. Takes tens of milliseconds for any text, so
+    /// async code must not call it.
     pub fn matches(&self, typed: &Secret) -> bool {
-        // No password is longer, so cutting the text bounds the work.
+        // No password is longer than this, so truncating the text bounds the work.
         let typed = typed.reveal().as_bytes();
         let typed = &typed[..typed.len().min(4 * CHARS_MAX + 1)];
         let Ok(parsed) = phc::PasswordHash::new(&self.0) else { return false };

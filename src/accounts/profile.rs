@@ -86,9 +86,9 @@ impl Store {
         .await
     }
 
-    /// Replaces a chat that got another id wherever the account uses it. Does nothing while
-    /// messages are queued for the old id, since a change of channels would fail those. Returns
-    /// true if the new id is stored.
+    /// Replaces the id of a chat after a change of the id, in every channel of the account that
+    /// uses it. Does nothing while messages are queued for the old id, since a change of channels
+    /// would cause those to fail. Returns true if the new id is stored.
     ///
     /// # Errors
     /// [`WriteError::NotFound`]: the account does not exist. [`WriteError::Journal`].

@@ -11,15 +11,15 @@ use crate::vocab::day::Day;
 /// (`data/docs/durability.md`).
 const NOTE_PARTS: u32 = 100;
 
-/// The result of a charge, with the values of the rate-limit headers. All come from one reading of
-/// the clock.
+/// The result of a charge, with the values of the rate-limit headers. All values are based on one
+/// reading of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
     /// Whether the request was allowed and counted.
     pub granted: bool,
     /// Maximum per UTC day.
     pub limit: u32,
-    /// Number left today, after this one.
+    /// Number left today, after this request.
     pub remaining: u32,
     /// The next 00:00 UTC.
     pub resets_at: DateTime<Utc>,
@@ -67,13 +67,14 @@ pub struct Usage(Mutex<UsageCounts>); // Locked for a comparison and an addition
 #[derive(Debug, Default)]
 struct UsageCounts {
     now: DayUsage,
-    /// The recorded part of `now`. On a node of a cluster, the amount that all nodes have reserved.
+    /// The part of `now` that is recorded. On a node of a cluster, the amount that all nodes have
+    /// reserved.
     noted: DayUsage,
     /// Used by nodes of a cluster only.
     reserved: Reserved,
 }
 
-/// The part of a day's allowance that this node reserved and has not granted.
+/// The part of a day's allowance that this node has reserved and not yet granted.
 #[derive(Debug, Default)]
 struct Reserved {
     requests: u32,
@@ -97,7 +98,7 @@ impl Reserved {
 
 impl DayUsage {
     /// Merges another count. Counts may arrive in any order: the latest day wins, and the highest
-    /// count on that day. A day of a wrong clock is replaced ([`Day::replaces`]).
+    /// count on that day. A day that a wrong clock set is replaced ([`Day::replaces`]).
     pub fn merge(&mut self, other: DayUsage) {
         if replaces(other.day, self.day) {
             *self = other;
@@ -129,8 +130,8 @@ impl Usage {
     /// Charges `counter` on `day` if fewer than `limit` were granted on that day.
     ///
     /// If the account was already charged on one of the next two days, that day is charged. `note`
-    /// records the count: it is called whenever a hundredth of `limit` has been granted since it
-    /// last returned true.
+    /// records the count: it is called whenever a further hundredth of `limit` has been granted
+    /// since its last call that returned true.
     pub fn charge(
         &self,
         counter: Counter,
@@ -173,7 +174,7 @@ impl Usage {
     }
 
     /// On a node of a cluster, grants one from the amount that this node has reserved. Returns
-    /// `None` if a reservation may help.
+    /// `None` if the caller should try a reservation.
     pub fn spend(&self, counter: Counter, day: Day, limit: u32) -> Option<Allowance> {
         let mut counts = self.lock();
         counts.begin(day);
@@ -188,7 +189,7 @@ impl Usage {
         Some(counts.allowance(counter, limit, granted))
     }
 
-    /// Returns true, once, if a reservation should begin because `few` or less are left.
+    /// Returns true, only once, if a reservation should begin because `few` or less are left.
     pub fn begins_soon(&self, counter: Counter, few: u32) -> bool {
         let mut counts = self.lock();
         let (left, _) = counts.reserved.counter(counter);
@@ -208,7 +209,8 @@ impl Usage {
     }
 
     /// Begins a reservation of up to `block` out of `limit`. Returns the resulting total of all
-    /// nodes, and the amount added; `None` if `enough` are left here, or none are left at all.
+    /// nodes, and the amount added; `None` if `enough` are left on this node, or if none are left
+    /// in total.
     pub fn begin_reservation(
         &self,
         counter: Counter,
@@ -220,7 +222,8 @@ impl Usage {
         let mut total = counts.noted;
         let (left, owed) = counts.reserved.counter(counter);
         let free = limit.saturating_sub(*total.counter(counter));
-        // Blocks get smaller near the end, so that little is left unused on other nodes.
+        // Blocks get smaller when little of the allowance is left, so that little remains unused on
+        // other nodes.
         let amount = (block.min((free / 8).max(1)) + *owed).min(free);
         if *left > enough || amount == 0 {
             return None;
@@ -230,7 +233,7 @@ impl Usage {
         Some((total, amount))
     }
 
-    /// Ends a reservation. `got` is the amount added and its day, if it succeeded.
+    /// Ends a reservation. `got` is the amount added and its day, if the reservation succeeded.
     pub fn end_reservation(&self, counter: Counter, got: Option<(Option<Day>, u32)>) {
         let mut counts = self.lock();
         counts.reserved.asked -= 1;
@@ -261,7 +264,7 @@ impl Usage {
         self.lock().now
     }
 
-    /// Returns the unrecorded usage, if any, which counts as recorded from now on.
+    /// Returns the unrecorded usage, if any. It counts as recorded from now on.
     pub fn take_unnoted(&self) -> Option<DayUsage> {
         let mut counts = self.lock();
         let is_unnoted = counts.now != counts.noted;
@@ -430,7 +433,7 @@ mod tests {
         let granted = spend(&usage).expect("reserved");
         assert_eq!((granted.granted, granted.remaining), (true, 99));
         assert_eq!(reserve(&usage), None, "some are left");
-        // Another node reserves most of the rest.
+        // Another node reserves most of the remaining allowance.
         usage.learn(DayUsage { day: Some(today), requests: 96, exports: 0 });
         let left = std::iter::from_fn(|| spend(&usage)).take(9).filter(|it| it.granted).count();
         assert_eq!((left, spend(&usage)), (9, None));

@@ -30,11 +30,11 @@ pub struct NewRule {
     pub name: String,
     pub filter: Conditions,
     pub channels: Vec<Channel>,
-    /// The saved search from which the filter comes.
+    /// The saved search from which the filter was taken.
     pub search: Option<SearchId>,
 }
 
-/// A change of a rule; `None` leaves a field as it is. Fields are limited as in [`Rule`].
+/// A change of a rule; `None` leaves a field unchanged. Fields are limited as in [`Rule`].
 #[derive(Clone, Debug, Default)]
 pub struct RulePatch {
     pub name: Option<String>,
@@ -135,7 +135,7 @@ fn change(
         rule.name = name(text)?;
     }
     if let Some(filter) = patch.filter {
-        // A changed filter is no longer that of the saved search.
+        // A filter that was changed no longer belongs to the saved search.
         if filter != rule.filter {
             rule.search = None;
         }
@@ -149,7 +149,8 @@ fn change(
     }
     rule.active = patch.active.unwrap_or(rule.active);
     let is_activated = rule.active && !before.active;
-    // The plan may have shrunk: a rule beyond its limits may stay, be paused or be renamed.
+    // The account may have moved to a smaller plan. A rule beyond the limits of that plan may be
+    // kept, paused or renamed.
     if has_new_channels || is_activated {
         check_plan_channels(account, &rule.channels)?;
         check_address(account, &rule.channels)?;
@@ -176,7 +177,7 @@ fn name(text: String) -> Result<CompactString, WriteError> {
     Ok(text.into())
 }
 
-/// Checks each channel and their number, which is at least `least`.
+/// Checks each channel, and that there are at least `least` channels.
 pub(super) fn check_channels(channels: &[Channel], least: usize) -> Result<(), WriteError> {
     if !(least..=RULE_CHANNELS_MAX).contains(&channels.len()) {
         let what = format!("must be {least} to {RULE_CHANNELS_MAX} channels");

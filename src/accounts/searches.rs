@@ -20,11 +20,11 @@ pub struct NewSearch {
     pub name: String,
     /// Filters and order, validated.
     pub conditions: Conditions,
-    /// The newest batch when it is saved.
+    /// The newest batch at the time of saving.
     pub seen: u64,
 }
 
-/// A change of a saved search; `None` leaves a field as it is.
+/// A change of a saved search; `None` leaves a field unchanged.
 #[derive(Clone, Debug, Default)]
 pub struct SearchPatch {
     pub name: Option<String>,
@@ -60,7 +60,7 @@ impl Store {
         self.write(caller, |account, _| change(account, id, patch)).await
     }
 
-    /// Deletes a saved search. Rules that were created from it stay.
+    /// Deletes a saved search. Rules that were created from it are kept.
     ///
     /// # Errors
     /// [`WriteError::NotFound`].
@@ -102,7 +102,7 @@ fn change(
         search.name = name(text)?;
     }
     search.conditions = patch.conditions.unwrap_or(search.conditions);
-    // An older generation must not make names new again.
+    // After a rollback to an older generation, names must not become new again.
     search.seen = search.seen.max(patch.seen.unwrap_or_default());
     let event = (search != **before).then(|| {
         let search = Box::new(search.clone());

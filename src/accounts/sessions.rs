@@ -24,7 +24,7 @@ pub struct Person {
     pub caller: Caller,
     pub email: Email,
     /// The session of the request, which its owner can end; `None` for the owner of a single-user
-    /// server without a password, since that owner could not log in again.
+    /// server without a password, who could not log in again.
     pub session: Option<TokenDigest>,
     /// Whether this is the owner of a single-user server, for whom plans do not matter.
     pub is_owner: bool,
@@ -39,8 +39,8 @@ pub enum PasswordChange {
 }
 
 impl Store {
-    /// Returns the owner of a session, if it is valid at `now`. Some uses are recorded, without
-    /// waiting.
+    /// Returns the owner of a session, if it is valid at `now`. Only some uses are recorded, and
+    /// the caller does not wait for the record.
     pub fn person(&self, token: &Token, now: DateTime<Utc>) -> Option<Person> {
         let (digest, now) = (token.digest(), UnixMs::from_instant(now));
         let (person, is_to_be_noted) = {
@@ -68,7 +68,7 @@ impl Store {
         self.state().by_email(email).is_some()
     }
 
-    /// Adds an account unless the address has one. Returns true if it was added.
+    /// Adds an account unless the address has one. Returns true if the account was added.
     ///
     /// # Errors
     /// [`WriteError::Overloaded`], [`WriteError::ServerFull`], [`WriteError::Journal`].
@@ -99,8 +99,9 @@ impl Store {
         Ok(true)
     }
 
-    /// Begins a session if the password is right. Returns `None` after the same work for a wrong
-    /// password, an unknown address, an account without a password and a disabled one.
+    /// Begins a session if the password is right. Returns `None`, after the same amount of work,
+    /// for a wrong password, an unknown address, an account without a password or a disabled
+    /// account.
     ///
     /// # Errors
     /// [`WriteError::Overloaded`], [`WriteError::Journal`].
@@ -205,8 +206,8 @@ impl Store {
         Ok(if is_changed { PasswordChange::Done(token) } else { PasswordChange::WrongPassword })
     }
 
-    /// Returns the seal of the password of an address, even if no password is set; `None` without
-    /// an enabled account.
+    /// Returns the seal of the password of an address, even if no password is set; `None` if no
+    /// enabled account has the address.
     pub fn password_seal(&self, email: &Email) -> Option<PasswordSeal> {
         let state = self.state();
         let account = state.by_email(email).filter(|account| !account.disabled)?;
@@ -246,7 +247,8 @@ impl Store {
         Ok(is_reset.then_some(token))
     }
 
-    /// Returns `hash` if the password matches it. Without a hash, it does the same work.
+    /// Returns `hash` if the password matches it. Without a hash, this does the same amount of
+    /// work.
     async fn verify(
         &self,
         hash: Option<PasswordHash>,
@@ -271,7 +273,7 @@ fn seal_of(account: &Account) -> PasswordSeal {
 }
 
 /// Returns true if the verified password is still that of the account, and the account is still
-/// enabled: either may have changed while the password was hashed.
+/// enabled. Either may have changed while the password was being hashed.
 fn still_has(account: &Account, verified: &PasswordHash) -> bool {
     !account.disabled && account.password.as_ref() == Some(verified)
 }

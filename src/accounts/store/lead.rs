@@ -1,4 +1,4 @@
-//! The lead of a cluster: one node does the work that is done once for all.
+//! The lead of a cluster: one node does the work that is needed only once.
 //!
 //! A node takes the lead with a record of the shared log, which names the term. Decisions of a
 //! leader are refused once another node's term has begun: the log itself is the fence, independent
@@ -21,8 +21,8 @@ impl Store {
         self.state().nodes.lead.clone()
     }
 
-    /// Returns true if this process does the work that is done once for all nodes. A single node
-    /// always does it.
+    /// Returns true if this process does the work that one node does for all. A single node always
+    /// does it.
     pub fn leads(&self) -> bool {
         let Some(Leadership { node, term }) = &self.0.shared.leadership else { return true };
         let lead = &self.state().nodes.lead;
@@ -34,8 +34,9 @@ impl Store {
         self.0.shared.leadership.as_ref().is_some_and(|it| it.node == name)
     }
 
-    /// Takes the lead, which was `from` when the caller decided to take it. The state here may be
-    /// older: a node that was just started has not yet read who leads.
+    /// Takes the lead. `from` is the lead on which the caller based this decision. The state of
+    /// this node may be older, because a node that was just started has not yet read which node
+    /// leads.
     ///
     /// # Errors
     /// [`WriteError::Journal`]: another node was faster, or the shared log cannot be reached.

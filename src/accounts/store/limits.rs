@@ -1,4 +1,4 @@
-//! The limits of `ceilings`, applied to the accounts of the store.
+//! Applies the limits of `ceilings` to the accounts of the store.
 
 use governor::clock::Clock as _;
 

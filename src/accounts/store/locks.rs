@@ -12,7 +12,8 @@ use crate::journal::AppendError;
 /// Number of locks. Two accounts that share a lock merely wait for each other's sync.
 const LOCKS: usize = 1_024;
 
-/// The right to change an account on this node, until it is dropped. It may move to another thread.
+/// The right to change an account on this node, until it is dropped. The right may move to another
+/// thread.
 pub struct AccountLock {
     _guard: OwnedMutexGuard<()>,
     /// The last record that was applied before the decision; see [`super::shared::Shared::since`].

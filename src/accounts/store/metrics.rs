@@ -14,7 +14,7 @@ use crate::vocab::time::UnixMs;
 pub struct Queues {
     /// Pending deliveries.
     pub deliveries: usize,
-    /// Time at which the first of them is due.
+    /// Time at which the first pending delivery is due.
     pub first_due: Option<UnixMs>,
     /// Watched names.
     pub watched: usize,

@@ -1,7 +1,7 @@
 //! The durable store: decide, append, apply.
 //!
 //! A write is decided on the current state, appended to the journal as one record, and applied to
-//! the state once the record is durable. A restart applies the same records again.
+//! the state once the record is durable. At startup, the same records are applied again.
 
 mod lead;
 mod limits;
@@ -61,32 +61,37 @@ pub use watched::StateChange;
 
 /// Folder of the journal in the data folder.
 pub const JOURNAL_FOLDER: &str = "journal";
-/// Maximum outcomes or observations per record: at their longest they take half of a record.
+/// Maximum outcomes or observations per record; at their maximum length, they take half of a
+/// record.
 pub const ROWS_MAX: usize = 1_500;
-/// Growth of the log after which a snapshot is written, or half the size of the last snapshot if
-/// that is more. A start reads every byte of the log, and a snapshot writes every row.
+/// Growth of the log, in bytes, after which a snapshot is written; if half the size of the last
+/// snapshot is more, that applies. A start reads every byte of the log, and a snapshot writes every
+/// row.
 const SNAPSHOT_AFTER_BYTES: u64 = 64 << 20;
 
 /// All accounts and their data. Cheap to clone; clones share one store.
 ///
 /// Operator methods block until the change is durable: async code calls them through
 /// `spawn_blocking`. Methods for account owners are async. [`Store::authenticate`] takes about a
-/// microsecond, most of it SHA-256, and a charge a tenth of that. Neither waits for the disk.
+/// microsecond, most of it SHA-256, and a charge a tenth of that. Neither method waits for the
+/// disk.
 #[derive(Clone)]
 pub struct Store(pub(super) Arc<Inner>);
 
 pub struct Inner {
-    /// Declared before `shared`, so it is dropped first.
+    /// This field is declared before `shared`, so it is dropped first.
     pub(super) snapshotter: Snapshotter,
     pub(super) shared: Arc<Shared>,
-    /// Locks of accounts. A write holds its lock from before the decision until it is applied, so
-    /// that the next one is decided on the result. Writes of other accounts share its sync.
+    /// Locks of accounts. A write holds its lock from before its decision until it is applied, so
+    /// that the next write is decided on the result. Writes of other accounts may share the same
+    /// sync.
     pub(super) locks: AccountLocks,
     pub(super) hashing: Hashing,
     pub(super) last_account: AtomicU64,
     /// The last UTC day that this process has recorded, as [`Day::raw`]; 0 before the first.
     last_day: AtomicU16,
-    /// Held while the matches of a list are recorded, so that the next list is decided on the result.
+    /// Held while the matches of a list are recorded, so that the decision on the next list is
+    /// based on the result.
     pub(super) matching: Mutex<()>,
     /// Held while changes of watched names are recorded.
     pub(super) watching: Mutex<()>,
@@ -132,7 +137,7 @@ impl StoreOptions {
     }
 }
 
-/// An authenticated account. Valid for one request, since it keeps the plan of that moment.
+/// An authenticated account. Valid for one request only, because it holds the plan of that moment.
 #[derive(Clone)]
 pub struct Caller {
     pub account: AccountId,
@@ -152,7 +157,8 @@ pub(super) enum Credential {
 }
 
 impl Caller {
-    /// Returns a caller with all scopes: its owner is logged in, or a feed is read.
+    /// Returns a caller with all scopes, for an owner who is logged in or for a feed that is being
+    /// read.
     pub(super) fn new(account: &Account, credential: Credential) -> Caller {
         let usage = Arc::clone(&account.usage);
         let (account, plan) = (account.id, account.plan);
@@ -258,7 +264,7 @@ impl Store {
     }
 
     /// Returns the account of an API key; `None` for a malformed, unknown, expired or revoked key.
-    /// The first use of a day is recorded, without waiting.
+    /// The first use of a day is recorded, but the caller does not wait for the record.
     pub fn authenticate(&self, presented: &str) -> Option<Caller> {
         let digest = keys::digest_of_presented(presented)?;
         let now = self.0.clock.now();
@@ -275,16 +281,17 @@ impl Store {
             (caller, is_noted.then_some(key.id))
         };
         if let Some(id) = first_used {
-            // If this fails, the next start records the next use.
+            // If recording fails, the first use after the next start is recorded.
             let (account, used) = (caller.account, Some(day));
             let _ = self.note(Event::KeyChanged { account, id, until: None, used });
         }
         Some(caller)
     }
 
-    /// Looks a caller up again, for a response that takes long to send. Returns `None` once the key
-    /// was revoked, replaced or expired, the session was ended, the feed was revoked, or the
-    /// account was disabled. An idle session does not end a download of its owner.
+    /// Looks up a caller again while a long response is being sent. Returns `None` once the key was
+    /// revoked, replaced or expired, the session was ended, the feed was revoked, or the account
+    /// was disabled. A session that ends because it is idle does not interrupt a download of its
+    /// owner.
     pub fn renew(&self, caller: &Caller) -> Option<Caller> {
         let (credential, state) = (caller.credential, self.state());
         let account = match &credential {
@@ -300,7 +307,7 @@ impl Store {
     }
 
     /// Returns when a key stopped working because it expired or was replaced. `None` for a key that
-    /// works, is unknown or was revoked, and from 30 days after its end on.
+    /// works, is unknown or was revoked, and for a key that stopped working 30 days ago or earlier.
     pub fn key_expired_at(&self, presented: &str) -> Option<UnixMs> {
         let digest = keys::digest_of_presented(presented)?;
         let now = UnixMs::from_instant(self.0.clock.now());
@@ -367,8 +374,8 @@ impl Store {
     /// Verifies the durable part of the journal's files, while it is being written.
     ///
     /// # Errors
-    /// [`JournalError`]: damaged or missing files. A snapshot that ends meanwhile may remove
-    /// segments that are still to be read; try again.
+    /// [`JournalError`]: damaged or missing files. A snapshot that is finished meanwhile may remove
+    /// segments that are still to be read; in that case, try again.
     pub fn inspect_journal(&self) -> Result<Inspection, JournalError> {
         let Shared { journal, dir, fs, .. } = &*self.0.shared;
         inspect(fs.as_ref(), dir, Some(journal.durable_seq()), &mut Unread)
@@ -387,9 +394,9 @@ impl Store {
     /// Checks that writes are accepted.
     ///
     /// # Errors
-    /// `read_only` after a failed write, until a restart: keys still work and are still charged.
-    /// `disk_full` until there is room again, `fenced` if another process took over the folder,
-    /// `closed` after a close.
+    /// `read_only` after a failed write, until a restart: API keys still work, and their requests
+    /// are still counted. `disk_full` until there is room again, `fenced` if another process took
+    /// over the folder, `closed` after a close.
     pub fn health(&self) -> Result<(), String> {
         let word = |refusal| match refusal {
             AppendError::Halted { .. } => "halted",
@@ -417,7 +424,7 @@ impl Store {
     }
 
     /// Returns true if this node had all records of the shared log at some time since its start.
-    /// Before that, a key that is unknown here may exist.
+    /// Until then, a key that is unknown on this node may exist.
     pub fn was_caught_up(&self) -> bool {
         self.shared_log().is_none_or(|log| log.is_caught_up)
     }
@@ -428,8 +435,8 @@ impl Store {
     }
 
     /// Returns the age of the data of a node of a cluster: the time since it last had all records
-    /// of the shared log or, if it had not since its start, since its newest record. `None` for a
-    /// single node, and without any record.
+    /// of the shared log or, if it has not had them since its start, the time since its newest
+    /// record. `None` for a single node, and if there is no record.
     pub fn data_age(&self) -> Option<Duration> {
         let complete_at = self.shared_log()?.complete_at;
         let newest = i64::try_from(self.0.recovery.last_unix_ms).ok().filter(|it| *it > 0);
@@ -563,8 +570,8 @@ impl Store {
         Ok(value)
     }
 
-    /// Waits for the lock of an account and returns the account. Limits are those of its current
-    /// plan, which may differ from the caller's.
+    /// Waits for the lock of an account and returns the account. Limits are those of the account's
+    /// current plan, which may differ from the plan in `Caller`.
     pub(super) async fn lock_account(
         &self,
         account: AccountId,
@@ -575,7 +582,7 @@ impl Store {
     }
 
     /// Appends the events as one record, if any, and waits until it is durable. Events without a
-    /// lock come from a worker: in a cluster, only from the workers of the leader.
+    /// lock come from a worker; in a cluster, only the workers of the leader write them.
     pub(super) async fn append(
         &self,
         events: Vec<Event>,
@@ -602,8 +609,8 @@ impl Store {
         self.0.shared.append_lazy(transaction, after)
     }
 
-    /// Returns the function to call once `transaction` is applied. It owns the account's lock, so
-    /// that a caller that stops waiting does not release it early.
+    /// Returns the function to call once `transaction` is applied. The function owns the account's
+    /// lock, so that a caller that stops waiting does not release it early.
     pub(super) fn after(
         &self,
         transaction: &Transaction,
@@ -616,8 +623,8 @@ impl Store {
         }
     }
 
-    /// Returns a notification that fires when a delivery may be due earlier than known, or may no
-    /// longer be sent. For one waiter.
+    /// Returns a notification that fires when a delivery may be due earlier than the worker
+    /// expects, or may no longer be sent. For one waiter.
     pub fn deliveries_changed(&self) -> Arc<Notify> {
         Arc::clone(&self.0.wakes.deliveries)
     }
@@ -638,7 +645,7 @@ impl Store {
     }
 
     pub(super) fn next_account_id(&self) -> AccountId {
-        // Other nodes also add accounts.
+        // The state may have a higher number, because other nodes also add accounts.
         self.0.last_account.fetch_max(self.state().last_account, Ordering::Relaxed);
         AccountId(self.0.last_account.fetch_add(1, Ordering::Relaxed) + 1)
     }

@@ -44,12 +44,13 @@ impl MatchProgress {
 /// Progress of matching watched names with the log of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChangeProgress {
-    /// The change at which matching began. For names that were watched earlier, nothing is sent
-    /// until the owner saves settings.
+    /// The change at which matching began. Nothing is sent for names that were already watched at
+    /// that time, until the owner saves settings.
     pub began: UnixMs,
     /// The last change that has been matched against all accounts.
     pub through: u64,
-    /// A later change and the account up to which it is matched, while a match is recorded in pieces.
+    /// While a match is recorded in pieces: the last change of the match, and the account up to
+    /// which it is recorded.
     pub ahead: Option<(u64, AccountId)>,
 }
 
@@ -64,7 +65,8 @@ impl ChangeProgress {
         }
     }
 
-    /// Moves the accounts up to `upto`, or all, to `through`. Replaying a batch never moves progress backwards.
+    /// Moves the accounts up to `upto`, or all accounts, to `through`. Replaying a batch never
+    /// moves progress backwards.
     pub fn advance(&mut self, through: u64, upto: Option<AccountId>) {
         match upto {
             None => (self.through, self.ahead) = (through, None),

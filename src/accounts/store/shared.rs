@@ -59,10 +59,10 @@ impl Leadership {
 /// The basis of the decision on a transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct Basis {
-    /// The last record that the decision took into account. A later change by another node
-    /// conflicts with the transaction.
+    /// The last record that the decision took into account. If another node has made a later
+    /// change, the transaction conflicts with it.
     pub since: u64,
-    /// Whether a change of the leader since then also conflicts.
+    /// Whether the transaction also conflicts with a change of leader since then.
     pub by_leader: bool,
 }
 
@@ -182,19 +182,20 @@ impl Shared {
         }
     }
 
-    /// Fails fast while writes cannot reach the shared log.
+    /// Fails at once while writes cannot reach the shared log.
     ///
     /// # Errors
     /// [`AppendError`].
     pub fn check_reachable(&self) -> Result<(), AppendError> {
         let Some(log) = &self.log else { return Ok(()) };
-        // A record that cannot be copied here would be stored, but its caller would get no response.
+        // If the record could not be copied here, it would be stored in the shared log, but its
+        // caller would get no response.
         self.journal.health()?;
         log.check_reachable()
     }
 
-    /// Returns the last record that is applied here. A later change by another node conflicts with
-    /// a decision made now.
+    /// Returns the last record that is applied here. If another node changes the data later, that
+    /// conflicts with a decision made now.
     pub fn since(&self) -> u64 {
         self.log.as_ref().map_or(0, |log| log.applied().seq)
     }
@@ -242,7 +243,7 @@ impl Shared {
     }
 }
 
-/// Callback for the record that puts files into use. It runs while the state is locked.
+/// Callback for the record that puts files into use. The callback runs while the state is locked.
 pub type OnServe = Arc<dyn Fn(&Publication, u64) + Send + Sync>;
 
 /// The state of this node, which the shared log changes. Clones share it.
@@ -325,7 +326,8 @@ impl Replica for StateReplica {
             self.checkpoints.compute(id, frozen);
         });
         let served = state.nodes.served.first().filter(|it| before.as_ref() != Some(it)).cloned();
-        // This is called before the state can be read, so responses at this position use these files.
+        // This is called before the new state can be read, so responses at this position use these
+        // files.
         if let Some(publication) = served {
             (self.on_serve)(&publication, shared.seq);
         }

@@ -3,9 +3,9 @@
 //! A snapshot is a list of chunks of at most 1 MiB, each with a sequence of items. An item has a
 //! number, a length and content: a row, or a list of rows, with numbered fields like those of
 //! events (`data/fields`). Items about all accounts come first, then each account in order of ids,
-//! followed by its data in sorted order. A long list takes several items. Equal states give equal
-//! bytes, so a digest of the bytes identifies the state. As with events, the number of an item is
-//! never reused, and a reader refuses unknown items.
+//! followed by its data in sorted order. A long list is split into several items. Equal states give
+//! equal bytes, so a digest of the bytes identifies the state. As with events, the number of an
+//! item is never reused, and a reader refuses unknown items.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -44,11 +44,12 @@ use crate::vocab::watermark::Watermark;
 
 /// Approximate bytes of an item of rows.
 const ITEM_BYTES: usize = 64 << 10;
-/// Length at which a chunk ends. The longest row, a response of 256 KiB, still fits after it.
+/// Length at which a chunk ends. The longest row, a response of 256 KiB, still fits after that
+/// length.
 const CHUNK_BYTES: usize = 512 << 10;
 const _: () = assert!(CHUNK_BYTES + ITEM_BYTES + (300 << 10) <= CHUNK_BYTES_MAX);
 
-/// The numbers of items. Those up to `NAMES` are about all accounts together.
+/// The numbers of items. Items up to `NAMES` are about all accounts together.
 mod item {
     /// The first byte of a snapshot before items had numbers.
     pub const FORMER: u8 = 0;
@@ -62,13 +63,13 @@ mod item {
     pub const NAMES: u8 = 4;
     /// An [`AccountRow`](super::AccountRow). The items up to the next account are its data.
     pub const ACCOUNT: u8 = 5;
-    /// These and the next two are ordered oldest first.
+    /// The items of this kind and of the next two kinds are ordered oldest first.
     pub const SESSIONS: u8 = 6;
     pub const KEYS: u8 = 7;
     pub const FEEDS: u8 = 8;
     /// In order of ids.
     pub const CLAIMS: u8 = 9;
-    /// This and the next one are in order of names.
+    /// The items of this kind and of the next one are in order of names.
     pub const WATCHES: u8 = 10;
     pub const HIDDEN: u8 = 11;
     /// Newest first.
@@ -79,7 +80,8 @@ mod item {
     pub const VOTES: u8 = 14;
     /// In order of the keys' digests.
     pub const RESPONSES: u8 = 15;
-    /// This and the next one are in order of rules; deliveries are then ordered oldest first.
+    /// The items of this kind and of the next one are in order of rules; the deliveries of a rule
+    /// are ordered oldest first.
     pub const OUTBOXES: u8 = 16;
     pub const DELIVERIES: u8 = 17;
 }
@@ -195,8 +197,8 @@ pub fn digest(state: &Frozen) -> [u8; 32] {
     }
 }
 
-/// Returns the position of a state in the shared log. Before its first record, the chain is the digest of the
-/// state: nodes that begin with different states refuse that record.
+/// Returns the position of a state in the shared log. Before the first record, the chain is the digest of the
+/// state, so nodes that begin with different states refuse that record.
 pub fn shared_base(state: &State) -> SharedPosition {
     match state.shared {
         SharedPosition { seq: 0, .. } => {
@@ -396,7 +398,7 @@ impl AccountRow {
 }
 
 impl OutboxRow {
-    /// `None` for an outbox that has only deliveries.
+    /// Returns `None` for an outbox that has only deliveries.
     fn new(rule: RuleId, outbox: &RuleOutbox) -> Option<OutboxRow> {
         let RuleOutbox { unsubscribe, off, failing, .. } = outbox;
         let is_bare = unsubscribe.is_none() && off.is_empty() && failing.is_empty();
@@ -465,7 +467,8 @@ pub struct Loader {
     state: State,
     /// The table of names to which deliveries refer.
     names: Vec<Arc<MatchedName>>,
-    /// The account whose data is being read. Its lists may continue in the next item.
+    /// The account whose data is being read. The lists of this account may continue in the next
+    /// item.
     open: Option<Box<Account>>,
     /// Chains of the shared log; see [`Loader::take_chains`].
     chains: Vec<Chain>,

@@ -24,7 +24,8 @@ pub enum SnapshotError {
     Journal(#[from] JournalError),
     #[error("the store is closing")]
     Stopping,
-    /// The state was changed in part. A snapshot of it would replace the sound log.
+    /// The state was only changed in part. A snapshot of that state would replace the undamaged
+    /// log.
     #[error("a change panicked halfway; restart the server, which reads the journal again")]
     Poisoned,
 }
@@ -134,7 +135,7 @@ impl Control {
         match self.snapshot(shared) {
             Ok(_) | Err(SnapshotError::Stopping) => {}
             Err(err) => {
-                // No data is lost, but the next start takes longer. Wait before the next attempt,
+                // No data is lost, but the next start takes longer. The next attempt is delayed,
                 // since the cause may persist.
                 let due = shared.journal.log_bytes_since_snapshot() + self.after_bytes.max(1);
                 self.due_bytes.store(due, Ordering::Relaxed);

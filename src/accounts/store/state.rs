@@ -42,8 +42,8 @@ use crate::vocab::watermark::Watermark;
 
 /// All accounts and their data.
 ///
-/// A reader keeps the state as of the moment at which it took it, and a change copies only a chunk
-/// of the data that readers hold: no event locks the state for longer than a millisecond.
+/// A reader keeps the state that was current when it took it. A change copies only one chunk of the
+/// data that readers hold, so no event locks the state for longer than a millisecond.
 #[derive(Default)]
 pub struct State {
     pub accounts: Accounts,
@@ -64,7 +64,8 @@ pub struct State {
     pub queue: DeliveryQueue,
     /// Approximate memory of all accounts and their rows.
     pub data_bytes: u64,
-    /// Names of a list that is being recorded in several records, whose messages share them.
+    /// Names of a list whose matches are being recorded in several records; the messages of these
+    /// records share the names.
     list_names: FxHashSet<Arc<MatchedName>>,
     /// The account that the first visit to a single-user server created.
     pub owner: Option<AccountId>,
@@ -72,10 +73,10 @@ pub struct State {
     pub last_account: u64,
     /// The latest UTC day of any event.
     pub last_day: Option<Day>,
-    /// The last record applied, or the position of the journal when it was opened.
+    /// The last record applied, or the position at which the journal was opened.
     pub position: Position,
     /// The last record of the shared log that was applied; the default if there was none, or if the
-    /// node has written as a single node since.
+    /// node has since then written as a single node.
     pub shared: SharedPosition,
     /// State that the nodes of a cluster share.
     pub nodes: Nodes,
@@ -153,15 +154,15 @@ pub struct Frozen {
 }
 
 impl State {
-    /// Applies the transaction of the record at `position`. It cannot fail, reads no clock, and
-    /// gives the same state for the same transactions. Events of an account that does not exist
-    /// have no effect; a sound journal has no such events.
+    /// Applies the transaction of the record at `position`. Applying cannot fail and reads no
+    /// clock, so the same transactions always lead to the same state. Events of an account that
+    /// does not exist have no effect; an undamaged journal has no such events.
     pub fn apply(&mut self, transaction: Transaction, position: Position) {
         for event in transaction.0 {
             self.apply_event(event);
         }
         self.position = position;
-        // From here on, the data is not a copy of a shared log.
+        // From this record on, the data is not a copy of a shared log.
         self.shared = SharedPosition::default();
         self.nodes = Nodes::default();
     }
@@ -359,8 +360,8 @@ impl State {
         self.accounts.insert(account.id, Arc::new(account));
     }
 
-    /// Ends the recovery of a journal that stands at `position`: live counts begin with the recorded
-    /// usage.
+    /// Ends the recovery of a journal whose last record is at `position`: live counts begin with the
+    /// recorded usage.
     pub fn begin(&mut self, position: Position) {
         self.position = position;
         for account in self.accounts.values() {
@@ -382,7 +383,7 @@ impl State {
         self.data_bytes = self.data_bytes - before + data.bytes();
     }
 
-    /// Changes the access of an account and the indexes over it.
+    /// Changes the access of an account, and updates the indexes over it.
     fn change_access(&mut self, account: AccountId, change: impl FnOnce(&mut Access)) {
         let Some(found) = self.accounts.get_mut(&account) else { return };
         let found = Arc::make_mut(found);
@@ -587,7 +588,7 @@ impl State {
         self.change_access(account, |access| access.feeds.remove(FeedOf::Rule(rule)));
     }
 
-    /// Changes the outbox of a rule and the queue over it.
+    /// Changes the outbox of a rule, and updates the queue.
     fn change_outbox(
         &mut self,
         account: AccountId,
@@ -608,7 +609,8 @@ impl State {
 
     /// Queues the messages of a list; with `done`, all rules are then matched with it. Skips rules
     /// that were paused or removed after they were matched, rules of disabled accounts, and rules
-    /// that are done with the list, since a record with an unknown outcome is written again.
+    /// that were already matched with the list, since a record with an unknown outcome is written
+    /// again.
     fn queue_matches(
         &mut self,
         through: Watermark,
@@ -640,8 +642,8 @@ impl State {
         }
     }
 
-    /// Queues messages about watched names. As in [`State::queue_matches`], skips disabled accounts
-    /// and those that are done with the changes.
+    /// Queues messages about watched names. As in [`State::queue_matches`], skips disabled
+    /// accounts, and accounts that were already matched with the changes.
     fn queue_changes(
         &mut self,
         through: u64,

@@ -17,7 +17,8 @@ use crate::vocab::ids::AccountId;
 const BLOCK_PARTS: u32 = 100;
 /// Maximum attempts to reserve while other nodes also reserve.
 const ATTEMPTS_MAX: u64 = 10;
-/// Prefix of the lock key of an allowance, which has its own lock besides that of the account.
+/// Prefix of the lock key of an allowance. An allowance has its own lock, besides that of the
+/// account.
 const ALLOWANCE: &str = "allowance";
 
 fn block(limit: u32) -> u32 {
@@ -153,12 +154,12 @@ impl Store {
         }
     }
 
-    /// Returns the UTC day that counts at `now`. That is the day of the clock, unless it is one or
-    /// two days before the latest recorded one: setting the clock back does not reopen a day. While
-    /// the clock is not trusted, the recorded day counts.
+    /// Returns the UTC day that counts at `now`. That is the day of the clock, unless this day is
+    /// one or two days before the latest recorded one: setting the clock back does not reopen a
+    /// day. While the clock is not trusted, the recorded day counts.
     pub(crate) fn day(&self, now: DateTime<Utc>) -> Day {
         let day = Day::nearest(now);
-        // The record of the day may be under way.
+        // The day may be about to be recorded.
         let noted = Day::from_raw(self.0.last_day.load(Ordering::Relaxed));
         let Some(recorded) = self.state().last_day.max(noted) else {
             if self.0.clock.stores() {
@@ -182,8 +183,8 @@ impl Store {
         day
     }
 
-    /// Records a day, unless that is already under way. If it fails, the next request records it,
-    /// or the next record of usage carries the day.
+    /// Records a day, unless it is already being recorded. If recording fails, the next request
+    /// records it, or the next record of usage carries the day.
     fn note_day(&self, event: Event, day: Day) -> bool {
         let last = &self.0.last_day;
         let is_new = last.swap(day.raw(), Ordering::Relaxed) != day.raw();
@@ -201,7 +202,7 @@ impl Store {
         }
         let accounts = self.state().accounts.clone();
         for account in accounts.values() {
-            // The day of a wrong clock is not recorded.
+            // A day that a wrong clock shows is not recorded.
             let is_over = |used: &DayUsage| used.day <= self.state().last_day;
             let unnoted = account.usage.take_unnoted().filter(is_over);
             let note = unnoted.and_then(|used| usage_noted(account.id, used));
@@ -212,7 +213,8 @@ impl Store {
         Ok(())
     }
 
-    /// Appends an event, waiting while the queue is full. The close syncs all of them at once.
+    /// Appends an event, waiting while the queue is full. Closing the journal syncs all of these
+    /// events at once.
     fn note_when_free(&self, note: &Event) -> Result<(), AppendError> {
         loop {
             match self.note(note.clone()) {

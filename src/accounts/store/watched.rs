@@ -17,14 +17,14 @@ pub struct Watched {
     changes: u64,
 }
 
-/// A watched name. Invariant: it has a watcher, except while a snapshot is being loaded.
+/// A watched name. Invariant: the name has a watcher, except while a snapshot is being loaded.
 #[derive(Clone, Default)]
 struct WatchedEntry {
     watchers: u32,
     observation: Option<Observation>,
     /// Previous states, oldest first.
     former: Vec<FormerState>,
-    /// Number of the change to the state of the observation; 0 for a first state.
+    /// Number of the state change that led to this observation; 0 for a first state.
     change: u64,
 }
 
@@ -82,7 +82,7 @@ impl Watched {
         }
     }
 
-    /// Removes a watcher of a name. With the last one, the observation is removed.
+    /// Removes a watcher of a name. If this was the last watcher, the observation is removed too.
     pub fn remove(&mut self, name: &DomainName) {
         let Some(entry) = self.names.get_mut(name) else { return };
         entry.watchers = entry.watchers.saturating_sub(1);
@@ -131,7 +131,7 @@ impl Watched {
         })
     }
 
-    /// Returns the state changes after number `since` in order, only the last one of each name.
+    /// Returns the state changes after number `since` in order, but only the last one of each name.
     pub fn changed_since(&self, since: u64) -> Vec<StateChange> {
         let changed = self.names.iter().filter(|(_, entry)| entry.change > since);
         let mut changes: Vec<_> = changed

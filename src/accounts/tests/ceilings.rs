@@ -68,7 +68,7 @@ fn an_account_is_limited_in_bytes() {
     let text = plan_limit::<()>(Err(refused));
     assert!(text.contains("free plan") && text.contains("1 MiB"), "{text}");
 
-    // Rows of every kind count and are refused at the limit.
+    // Rows of every kind count towards the limit and are refused when it is reached.
     let kept = world.add_claim_by(&ann, attempted("b.com"), keyed(noon(), "k", 1));
     let small = kept.is_ok();
     let long = "n".repeat(200);
@@ -203,8 +203,8 @@ fn claim_number(number: u64) -> Claim {
     Claim { id, ..super::super::fixtures::claim() }
 }
 
-/// Returns the longest of these changes, without the slowest tenth, since a busy machine interrupts
-/// some.
+/// Returns the longest of these changes without the slowest tenth, since a busy machine interrupts
+/// some of them.
 fn longest_us(times: &mut [u128]) -> u128 {
     times.sort_unstable();
     times[times.len() * 9 / 10]

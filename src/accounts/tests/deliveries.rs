@@ -169,7 +169,7 @@ fn paused_removed_and_disabled_rules_get_nothing() {
     world.change_rule(&ann, stopped, stop).expect("stopped");
     world.wait(world.store.remove_rule(&ann, removed)).expect("removed");
     world.store.disable(&email("bob@example.com")).expect("disabled");
-    // The plan now includes one rule, and only mail channels.
+    // The plan now includes only one rule and only mail channels.
     world.store.set_plan(&email("eve@example.com"), Plan::Free).expect("set");
     let matchable: Vec<_> = world.store.matchable_rules();
     let found: std::collections::HashSet<_> =
@@ -341,7 +341,8 @@ fn five_days_without_a_delivery_switch_a_channel_off() {
         for pending in world.store.pending_deliveries() {
             let problem = Problem::Timeout;
             let outcome = match &*pending.delivery.channel {
-                // The webhook works on the third day, so the count restarts on the fourth.
+                // A delivery to the webhook succeeds on the third day, so the count of failing days
+                // restarts on the fourth.
                 Channel::Webhook { .. } if day == 3 => AttemptOutcome::Delivered,
                 _ => AttemptOutcome::Failed { problem },
             };
@@ -355,7 +356,7 @@ fn five_days_without_a_delivery_switch_a_channel_off() {
         }
         world = world.reopened();
     }
-    // Mail and Telegram channels stay on, because all their messages go through one server.
+    // Mail and Telegram channels stay on, because all messages of each go through one server.
     let told: Vec<_> = closed.iter().map(|(day, it)| (*day, &*it.channel, it.problem)).collect();
     let hooks = webhook("https://hooks.example.com/x");
     assert_eq!(told, [(5, &slack, Problem::Timeout), (9, &hooks, Problem::Timeout)]);
@@ -457,7 +458,7 @@ fn the_last_100_deliveries_and_the_names_of_10_failed_ones_are_kept() {
     assert_conflict(world.requeue(&ann, rule, kept[FAILED_WITH_NAMES_MAX].id), "no longer kept");
     world.settle(&first, AttemptOutcome::Delivered, 500);
     assert_eq!(world.deliveries(&ann, rule).len(), DELIVERIES_KEPT_MAX);
-    // By then, the first mail was dropped, but its link still works.
+    // The first mail has been dropped by now, but its link still works.
     let world = world.reopened();
     assert!(world.store.user_data(&ann).delivery(rule, first.delivery.id).is_none());
     let link = first.unsubscribe.expect("a mail");

@@ -348,7 +348,8 @@ fn external_names_consume_quota_and_release_it() {
     world.wait(world.store.remove_watch(&ann, &name("ext5.com"))).expect("removed");
     world.add_watch(&ann, watch("y3.com", false)).expect("the removed name released its quota");
 
-    // An existing entry whose name has arrived is returned in its new state.
+    // If the name of an existing entry has arrived in the corpus, the entry is returned in its new
+    // state.
     let arrived = Watch { arrived: vec![name("ext6.com")], ..watch("ext6.com", true) };
     assert_eq!(world.add_watch(&ann, arrived).expect("there"), Outcome::AlreadyThere);
     let world = world.reopened();
@@ -770,7 +771,7 @@ fn snapshots_are_written_as_the_log_grows() {
         ..StoreOptions::new(dir.path(), Plans::default(), clock)
     };
     let store = Store::open_with(options()).expect("opened");
-    // The thread runs asynchronously: write until the first snapshot exists, which is more than enough.
+    // The thread runs asynchronously, so this writes until the first snapshot exists.
     let is_snapshot = |path: &std::path::Path| path.extension().is_some_and(|it| it == "snap");
     let has_one = || {
         let files = std::fs::read_dir(dir.path().join("journal")).expect("a folder");
@@ -783,7 +784,8 @@ fn snapshots_are_written_as_the_log_grows() {
         assert!(at < 50_000, "no snapshot was made");
     }
     let digest = store.state_digest();
-    // Closing waits for a snapshot under way or abandons it. The state is complete in either case.
+    // Closing waits for a snapshot that is being written, or abandons it. The state is complete in
+    // either case.
     store.close().expect("closed");
     let store = Store::open_with(options()).expect("opened");
     assert_eq!(store.state_digest(), digest);

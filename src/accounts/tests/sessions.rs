@@ -141,7 +141,7 @@ fn an_address_can_be_used_once() {
     assert!(world.store.has_account(&email("bob@example.com")));
     assert!(!world.store.has_account(&email("eve@example.com")));
     assert!(world.store.person(&token, noon()).is_some());
-    // All sign up at once, and only one gets the address.
+    // All clients sign up at once, and only one gets the address.
     let store = world.store.clone();
     let all = (0..8).map(|_| {
         let store = store.clone();

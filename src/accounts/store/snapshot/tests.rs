@@ -409,7 +409,7 @@ fn names_are_written_once() {
     for number in 1..=2_000_u64 {
         let rule = RuleId::new(number).expect("an id");
         outbox.change(rule, |outbox| {
-            // Equal names get one position even if they are not shared.
+            // Equal names get one position even if they are separate values in memory.
             let copied = message.message.names().iter();
             let copied = copied.map(|name| Arc::new((**name).clone()));
             let copied = (number == 2_000).then(|| MessageRows::Names(copied.collect()));
@@ -461,15 +461,15 @@ fn hostile_bytes_do_not_panic() {
     for len in 0..whole.len() {
         sound += usize::from(load(&[whole[..len].to_vec()]).is_ok());
     }
-    // Cuts between items: before the first, and after each except the last.
+    // Truncates the bytes between items: before the first, and after each item except the last.
     assert_eq!(sound, 1 + 6);
     for whole in [whole, chunks(&sending()).remove(0), chunks(&entered()).remove(0)] {
         for at in 0..whole.len() {
             for value in [0x00, 0x01, 0x7f, 0x80, 0xff] {
                 let mut hostile = whole.clone();
                 hostile[at] = value;
-                // Damaged bytes give an error or another state, but never a panic. In practice, the
-                // journal's checksums detect them first.
+                // Damaged bytes result in an error or another state, never in a panic. In practice,
+                // the journal's checksums detect them first.
                 if let Ok(state) = load(&[hostile]) {
                     digest(&state.freeze());
                 }

@@ -1,9 +1,9 @@
 //! Converts a journal whose rows were stored by position, as versions before 0.1 wrote them. This
-//! is kept for one version.
+//! module is kept for one version.
 //!
-//! The former events are replayed as present ones, and the state is written as a snapshot at the
-//! position of the journal, with its identity, its sequence numbers and its place in the shared
-//! log.
+//! The former events are converted and replayed. The resulting state is written as a snapshot at
+//! the position of the journal, with the journal's identity, its sequence numbers and its place in
+//! the shared log.
 
 mod event;
 mod rows;

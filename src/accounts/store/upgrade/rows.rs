@@ -51,7 +51,7 @@ pub fn codec() -> impl Options {
         .reject_trailing_bytes()
 }
 
-/// Rows with the fields of the present type of this name, in their former order.
+/// Rows that have the fields of the present type of the same name, in their former order.
 macro_rules! rows {
     ($($row:ident in $place:ident { $($field:ident: $type:ty),* $(,)? })*) => {
         $(
@@ -141,7 +141,7 @@ pub struct Trade {
 }
 
 impl Claim {
-    /// Returns the present row; bid and renewal are those of the claim it replaces.
+    /// Returns the present row; bid and renewal are those of the claim that it replaces.
     pub fn after(self, before: Option<&claims::Claim>) -> claims::Claim {
         claims::Claim {
             id: self.id,
