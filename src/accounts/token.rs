@@ -1,4 +1,4 @@
-//! Tokens: session ids and the secrets of verification links. They are stored as digests.
+//! Tokens: session ids and the secrets of verification links. Tokens are stored as digests.
 //!
 //! A token has 256 random bits, so a fast hash is enough, as for [`super::keys`].
 

@@ -14,12 +14,12 @@ use crate::vocab::time::UnixMs;
 #[derive(Clone, Debug)]
 pub struct Target {
     pub name: DomainName,
-    /// Whether it consumes quota of a watcher because the corpus does not hold it.
+    /// Whether the name consumes a watcher's quota, because the corpus does not hold it.
     pub external: bool,
     /// The accounts that watch it, in ascending order.
     pub watchers: Vec<AccountId>,
-    /// When it was last added to a watchlist. A watcher sees only observations from the time since
-    /// the name was added; older ones would reveal that others watch it.
+    /// When the name was last added to a watchlist. A watcher sees only observations made since the
+    /// name was added; older ones would reveal that another account watches it.
     pub added_at: UnixMs,
     /// The newest observation.
     pub observation: Option<Observation>,
@@ -52,10 +52,10 @@ impl Store {
         names.into_iter().map(one).collect()
     }
 
-    /// Returns the number of state changes of watched names, and those after number `since` in the
-    /// order of the journal: only the last one of each name.
+    /// Returns the number of state changes of watched names, and the changes after number `since`
+    /// in the order of the journal, but only the last one of each name.
     pub fn state_changes(&self, since: u64) -> (u64, Vec<StateChange>) {
-        // Copies some pointers to avoid holding the lock, since many names are visited.
+        // Some pointers are copied, so that the lock is not held while many names are visited.
         let watched = self.state().watched.clone();
         let newest = watched.changes();
         (newest, if newest > since { watched.changed_since(since) } else { Vec::new() })

@@ -21,29 +21,31 @@ use crate::vocab::plan::PlanLimits;
 use crate::vocab::tag::Tag;
 use crate::vocab::time::UnixMs;
 
-/// Maximum names marked as arrived per transaction: as many as fit a record at their longest. Only a
-/// quota far above today's plans has more external names; the next write marks the rest.
+/// Maximum names marked as arrived per transaction: as many as fit a record at their longest. Only
+/// with a quota far above today's plans can there be more external names; the next write then marks
+/// the rest.
 const ARRIVED_MAX: usize = 2_000;
-/// Maximum names per transaction if they get tags: a record holds this many with the longest tags.
+/// Maximum names per transaction if they get tags: a record holds this many names with the longest
+/// possible tags.
 const TAGGED_MAX: usize = 250;
 
 /// A name to be watched, and facts about it from the index.
 #[derive(Clone, Debug)]
 pub struct Watch {
     pub name: DomainName,
-    /// Whether the index holds the name. If not, it consumes quota.
+    /// Whether the index holds the name. A name that the index lacks consumes quota.
     pub in_corpus: bool,
-    /// Whether it has been registered again since its last drop.
+    /// Whether the name has been registered again since its last drop.
     pub registered_again: bool,
-    /// External names of the watchlist that are now in the index. They stop consuming quota before
-    /// the quota is checked.
+    /// External names of the watchlist that are now in the index. These names stop consuming quota
+    /// before the quota is checked.
     pub arrived: Vec<DomainName>,
     /// Notes on the name, which are set even if it is already on the list.
     pub patch: WatchPatch,
 }
 
-/// A change of the notes on a watched name. An outer `None` leaves a value as it is; an inner
-/// `None` clears the value.
+/// A change of the notes on a watched name. An outer `None` leaves a value unchanged; an inner
+/// `None` clears it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WatchPatch {
     /// At most 2,000 characters. An empty note counts as none.
@@ -149,8 +151,8 @@ impl Store {
         .await
     }
 
-    /// Adds names to the watchlist, in their order, and returns a result for each. At most 1,000 names;
-    /// they form one transaction unless they have individual tags or alerts.
+    /// Adds names to the watchlist, in their order, and returns a result for each. At most 1,000 names,
+    /// which form one transaction unless they have individual tags or alerts.
     ///
     /// # Errors
     /// [`WriteError::Journal`]: none was added, or only the first of those with tags or alerts.
@@ -164,8 +166,8 @@ impl Store {
     }
 
     /// As [`Store::add_watches`], for a POST that may have an idempotency key. The response for
-    /// names with notes has its own transaction, after theirs: if it is lost, a repeat finds the
-    /// names on the list.
+    /// names with notes has its own transaction, which follows the transactions of the names. If
+    /// the response is lost, a repeated request finds the names on the list.
     ///
     /// # Errors
     /// As [`Store::add_watches`], and an idempotency key used before.
@@ -203,7 +205,8 @@ impl Store {
         .await
     }
 
-    /// Changes the notes on a watched name. Returns its entry and the notes after the change.
+    /// Changes the notes on a watched name. Returns the entry of the name and the notes after the
+    /// change.
     ///
     /// # Errors
     /// [`WriteError::NotFound`], [`WriteError::Invalid`].
@@ -223,7 +226,7 @@ impl Store {
     }
 
     /// Changes the notes on those of up to 250 names that are watched, as one transaction. Returns
-    /// their number.
+    /// the number of these names.
     ///
     /// # Errors
     /// [`WriteError::Invalid`], [`WriteError::Journal`]: none was changed.
@@ -280,8 +283,8 @@ impl Store {
     }
 }
 
-/// Adds names in their order, each as if it were the only one: once the quota or the list is full,
-/// the rest is refused.
+/// Adds names in their order, each as if it were the only one. Once the quota is used up or the
+/// list is full, the remaining names are refused.
 fn add_all(
     account: &Account,
     limits: &PlanLimits,
@@ -315,7 +318,7 @@ struct Adding<'a> {
     now: UnixMs,
     /// Names of the list that no longer consume quota.
     arrived: &'a [DomainName],
-    /// Entries so far, and those of them that consume quota.
+    /// Number of entries so far, and of those that consume quota.
     entries: usize,
     external: u32,
     added: FxHashMap<&'a DomainName, WatchEntry>,

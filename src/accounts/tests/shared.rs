@@ -61,7 +61,7 @@ fn writes_of_one_node_reach_the_others() {
     let names = ["a", "b", "c"];
     let stores: Vec<Store> =
         names.iter().map(|name| open_node(&folder.path().join(name), name, &stream)).collect();
-    // All run concurrently; half of the addresses are used on two nodes.
+    // All sign-ups run concurrently; half of the addresses are used on two nodes.
     let added = std::thread::scope(|scope| {
         let mut running = Vec::new();
         for (at, store) in stores.iter().enumerate() {
@@ -86,7 +86,7 @@ fn writes_of_one_node_reach_the_others() {
     let key = one.issue_key(&email("0@example.com")).expect("a key");
     digests(&[one, two, three]);
     assert!(three.authenticate(key.key.reveal()).is_some());
-    // The position follows the record of that use.
+    // The position is after the record of that use.
     digests(&[three]);
     let digest = three.state_digest();
     three.snapshot_now().expect("a snapshot");
@@ -113,7 +113,7 @@ fn the_position_after_a_read_is_at_least_as_new_as_its_data() {
             }
             told
         });
-        // The record number of each account, since this is the only writer.
+        // The log position after each account's record, since this is the only writer.
         let written: Vec<u64> = (0..ACCOUNTS)
             .map(|number| {
                 add(&store, &format!("{number}@example.com")).expect("added");
@@ -209,7 +209,7 @@ fn a_node_with_other_data_halts() {
     store.close().expect("closed");
     let first = open_node(&alone, "a", &stream);
     add(&first, "b@example.com").expect("added");
-    // The node starts from the same data, and from none.
+    // The node starts once with the same data, and once without data.
     let restored = folder.path().join("b");
     let disk = crate::journal::fs::Disk;
     crate::journal::restore(&disk, &backup, &restored.join("journal")).expect("restored");

@@ -117,7 +117,7 @@ fn the_defaults_apply_to_newly_watched_names() {
     assert_eq!(world.store.changes_matched(), Some(116));
     assert_eq!(world.tell(&all), 0);
 
-    // Saved settings apply to all names. The plan has only mail, and settings can be empty.
+    // Saved settings apply to all names. The plan includes only mail, and settings can be empty.
     let hook = vec![Channel::Email, webhook("https://hooks.example.com/x")];
     assert_plan_limit(world.save(&ann, settings(EVERY, hook)), None);
     world.save(&ann, settings(only(ChangeKind::Renewed), vec![Channel::Email])).expect("saved");
@@ -179,7 +179,7 @@ fn entries_choose_kinds_and_channels_or_are_muted() {
     let (posted, total) = of(&hook).expect("a message");
     assert_eq!((posted, total), (vec![expected[0].clone(), expected[3].clone()], 2));
     assert_eq!(told(&world.sent(&bob)[0]), [row("own.com", ChangeKind::Renewed)]);
-    // A choice ends with the entry, or when the owner returns to the account's settings.
+    // A choice is removed with its entry, or when the owner returns to the account's settings.
     world.choose(&ann, "own.com", None);
     world.wait(world.store.remove_watch(&ann, &name("mute.com"))).expect("removed");
     world.add_watch(&ann, watch("mute.com", true)).expect("added");
@@ -188,7 +188,7 @@ fn entries_choose_kinds_and_channels_or_are_muted() {
     assert_eq!(world.tell(&again), 3, "Bob and both channels of Ann");
     let data = world.store.user_data(&ann);
     assert!(data.entry_alerts(&name("mute.com")).is_none());
-    // Messages for a removed channel go to all others.
+    // If the chosen channel was removed, messages go to all others.
     world.choose(&ann, "mailed.com", Some(own(EVERY, &["telegram"])));
     let both = world.tell(&[change(113, ChangeKind::Renewed, "mailed.com")]);
     assert_eq!(both, 2, "both channels of Ann");
@@ -215,7 +215,7 @@ fn later_changes_join_a_message_that_is_not_due() {
     assert_eq!((digest.message.total, told(digest).len()), (600, MESSAGE_NAMES_MAX));
     let due = digest.next_at().expect("pending").instant();
     assert_eq!(due, Zone::UTC.next(later, clock.now()));
-    // Once a message was tried, the next changes form another message.
+    // Once an attempt was made to send a message, later changes form a new message.
     let id = world.store.pending_deliveries()[0].delivery.id;
     let retry =
         AttemptOutcome::Retry { next_at: UnixMs::from_instant(due), problem: Problem::Timeout };
@@ -372,7 +372,7 @@ fn test_messages_and_unsubscribe_links_work_as_for_rules() {
     let at = UnixMs::from_instant(noon());
     assert!(world.wait(world.store.unsubscribe(token, at)).expect("unsubscribed"));
     assert!(matches!(test(), Err(WriteError::Conflict(_))), "its only channel is off");
-    // Settings may be saved unchanged; channels resume on request.
+    // Settings may be saved unchanged; channels are switched on again on request.
     let quiet = NewWatchAlerts { switch_on: false, ..settings(EVERY, vec![Channel::Email]) };
     world.save(&ann, quiet).expect("saved");
     assert!(test().is_err());
