@@ -76,7 +76,7 @@ use work::Work;
 
 /// Time to flush and close the journal after a drain.
 const LAST_STEPS: Duration = Duration::from_secs(5);
-/// Blocking threads per core: four for running queries, the rest for paused ones.
+/// Blocking threads per core: four for running queries, the others for paused queries.
 const BLOCKING_THREADS_PER_CORE: usize = 4 + PAUSED_PER_CORE;
 
 /// Opens the index and the store, listens, and serves until SIGTERM or SIGINT. Calls `ready` with the
@@ -172,7 +172,7 @@ fn open_store(
     Ok((store, None))
 }
 
-/// Builds the state of requests. `index_problem` is why `live` differs from the generation in `CURRENT`.
+/// Builds the state of requests. `index_problem` is the reason why `live` differs from the generation in `CURRENT`.
 ///
 /// # Errors
 /// A setting is invalid.
@@ -242,7 +242,7 @@ fn warn_about_sources(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Logs that the index was built with tables that differ from this process's. A Public Suffix List from
+/// Logs that the index was built with tables other than those of this process. A Public Suffix List from
 /// the settings was chosen on purpose, so a difference in it is a warning; other tables take effect with
 /// the next list.
 fn compare_tables(manifest: &Manifest) {
@@ -372,7 +372,7 @@ async fn run(
              reverse proxy; server.proxies changes that, [] trusts no one"
         );
     }
-    // `ready` may write to the store, which blocks until the write is durable.
+    // `ready` may write to the store, so it blocks until the write is durable.
     let base = format!("{scheme}://{}", bound.address);
     tokio::task::block_in_place(|| ready(&base, &store))?;
     if app_opens {
@@ -406,7 +406,7 @@ struct Bound {
     listeners: Vec<TcpListener>,
     /// The address of the first listener.
     address: SocketAddr,
-    /// `None` if the disk is full, so that its socket file cannot be created.
+    /// `None` if the disk is full, which prevents the creation of its socket file.
     admin: Option<AdminSocket>,
     metrics: Option<MetricsListener>,
 }
@@ -504,7 +504,7 @@ fn not_bound(address: &str, err: std::io::Error) -> anyhow::Error {
     anyhow::Error::from(err).context(format!("cannot listen on {address}; {remedy}"))
 }
 
-/// The background tasks. They end when `stopping` is dropped.
+/// The background tasks. The workers end when `stopping` is dropped.
 struct Workers {
     tasks: JoinSet<()>,
     stopping: watch::Sender<()>,
@@ -652,9 +652,9 @@ async fn reload_on_hang_up(tls: Option<Tls>, mut hang_up: Signal) {
 /// The reason for a shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
-    /// SIGTERM from a supervisor: load balancers need the drain delay.
+    /// SIGTERM from a supervisor. The drain delay applies, because load balancers need it.
     Terminate,
-    /// SIGINT from a terminal: no delay.
+    /// SIGINT from a terminal. There is no delay.
     Interrupt,
 }
 
@@ -691,7 +691,7 @@ pub fn print_ready(address: &str) {
     print_line(&format!("listening on {address}"));
 }
 
-/// Prints a line on standard output. The server runs without it.
+/// Prints a line on standard output. If the write fails, the server keeps running.
 fn print_line(line: &str) {
     let mut out = std::io::stdout().lock();
     if let Err(err) = writeln!(out, "{line}").and_then(|()| out.flush()) {
