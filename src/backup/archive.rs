@@ -13,7 +13,8 @@ use super::files::has_a_place;
 use super::{BackupError, BackupFacts, Done, FACTS, FORMAT, Member, SETTINGS, SUMS, USERS};
 use crate::vocab::new_file;
 
-/// Maximum bytes of the files that are read into memory: names and sums of 100,000 files.
+/// Maximum bytes of the files that are read into memory: enough for the names and checksums of
+/// 100,000 files.
 const SMALL_BYTES_MAX: u64 = 16 << 20;
 /// Size of the copy buffer.
 const CHUNK_BYTES: usize = 128 << 10;
@@ -93,7 +94,8 @@ impl<R: Read> Read for Hashing<R> {
 }
 
 /// Reads an archive to its end, verifies it, and writes its files to the folder `into`, synced. Without
-/// `into` it only verifies. If it fails, the caller must remove the files already written.
+/// `into`, the archive is only verified. If this fails, the caller must remove the files already
+/// written.
 ///
 /// # Errors
 /// The archive cannot be read, is of a newer format, is damaged or incomplete, or a file cannot be
@@ -102,7 +104,7 @@ pub fn read(archive: impl Read, into: Option<&Path>) -> Result<Done, BackupError
     let mut archive = Archive::new(archive);
     let mut entries = archive.entries().map_err(BackupError::Read)?;
     let mut sums = BTreeMap::<String, String>::new();
-    // Every backup starts with its facts.
+    // Every backup starts with the file of its facts.
     let first = entries.next().and_then(Result::ok).ok_or(BackupError::NotABackup)?;
     if name_of(&first) != FACTS {
         return Err(BackupError::NotABackup);

@@ -15,7 +15,7 @@ pub const FOLDERS: [&str; 5] = ["changes", "sources", "zones", "tables", "corpus
 const TRIES_MAX: u32 = 100;
 
 /// Links the files of all folders into the folder `to`, which is on the same disk: later writes do not
-/// change them. Returns them in the order of the archive.
+/// change them. Returns the files in the order of the archive.
 ///
 /// # Errors
 /// A folder cannot be read, or its files keep changing.
@@ -83,8 +83,8 @@ fn is_private(name: &str) -> bool {
     name.starts_with('.') || name == "LOCK" || name == "lock" || name.ends_with(".damaged")
 }
 
-/// Whether a file is saved. Of the sources, only the choices and states are, not unfinished downloads
-/// and refused lists.
+/// Whether a file is saved. Of the sources, only the choices and states are saved, but not unfinished
+/// downloads and refused lists.
 fn is_kept(folder: &str, name: &str) -> bool {
     folder != "sources" || matches!(name, "enabled.json" | "state.json")
 }

@@ -13,8 +13,8 @@
 //!
 //! A backup of a running server is consistent, because a later part can only be newer than an earlier one.
 //! The journal comes first, since it records the last list that rules were matched against. The corpus
-//! comes last, since sources and zones record which lists it holds. A list that only the corpus holds is
-//! processed again.
+//! comes last, since sources and zones record which lists it holds. After a restore, a list that only the
+//! corpus records is processed again.
 
 mod archive;
 mod files;
@@ -35,8 +35,8 @@ const SUMS: &str = "SHA256SUMS";
 pub const SETTINGS: &str = "settings.toml";
 /// The snapshot of the journal in an archive.
 pub const USERS: &str = "journal/users.snap";
-/// File in the data folder that is replaced after each backup; its modification time is that of the
-/// backup.
+/// File in the data folder that is replaced after each backup; its modification time is the time of
+/// the backup.
 pub const LAST: &str = "last-backup";
 
 /// Identity of a backup.

@@ -89,7 +89,7 @@ fn a_flipped_or_missing_byte_of_a_backup_is_refused_or_harmless() {
             assert_eq!(found, expected, "byte {at}");
         }
     }
-    // Every byte is needed except the zeros at the end.
+    // Every byte matters except the zeros at the end.
     let end = whole.iter().rposition(|byte| *byte != 0).expect("some");
     for cut in (0..end).step_by(41) {
         assert_eq!(restored(&whole[..cut]), None, "cut at {cut}");
