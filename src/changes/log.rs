@@ -21,8 +21,9 @@ pub const KEPT_DAYS: i32 = 90;
 /// Size below which the newest file is replaced by one with more events, instead of starting a new
 /// file.
 const GROWING_BYTES: u64 = 1 << 20;
-/// A new log starts at the Unix time in seconds times this number. A log that starts over thus has
-/// higher numbers than before, so no client mistakes a new event for an old one.
+/// The first sequence number of a new log is the Unix time in seconds times this number. A log that
+/// starts over thus has higher numbers than before, so no client mistakes a new event for an old
+/// one.
 const NUMBERS_A_SECOND: u64 = 1_000;
 /// Prefix of the names of unfinished files.
 const DRAFT: &str = ".new-";
@@ -58,8 +59,8 @@ impl ChangeLog {
         self.is_failing.load(Ordering::Relaxed)
     }
 
-    /// Sequence number of the newest event; in an empty log, one less than that of the first to
-    /// come.
+    /// Sequence number of the newest event; in an empty log, one less than that of the first event
+    /// to come.
     pub fn newest(&self) -> u64 {
         self.segments.load().last().map_or(0, |last| last.next() - 1)
     }
@@ -147,14 +148,14 @@ impl Files {
         self.0.iter().map(|segment| segment.path())
     }
 
-    /// Whether both hold the same files.
+    /// Whether the two lists hold the same files.
     pub fn are(&self, other: &Files) -> bool {
         self.0.len() == other.0.len()
             && self.0.iter().zip(other.0.iter()).all(|(one, other)| Arc::ptr_eq(one, other))
     }
 }
 
-/// The only writer of a log. Dropping it closes the channels of [`ChangeLog::subscribe`].
+/// The only writer of a log. Dropping the appender closes the channels of [`ChangeLog::subscribe`].
 #[derive(Debug)]
 pub struct Appender {
     folder: PathBuf,
@@ -165,7 +166,7 @@ pub struct Appender {
     newest: watch::Sender<u64>,
     /// Sequence number of the first event of a log without files.
     begin: u64,
-    /// Whether events are shown as soon as they are written.
+    /// Whether events become visible to readers as soon as they are written.
     shows: AtomicBool,
     is_failing: Arc<AtomicBool>,
 }

@@ -1,11 +1,11 @@
 //! The log of changes: every event of a name, once, in one order, for 90 days (`data/docs/changes.md`).
-//! In: events that a worker derives. Out: pages of events from a sequence number on.
+//! Input: events that a worker derives. Output: pages of events from a sequence number on.
 //!
-//! The log is a folder of immutable files ([`segment`]). Each derivation writes a draft, syncs it and
-//! renames it, so its events become visible atomically, together with the [`Mark`] up to which
+//! The log is a folder of immutable files ([`segment`]). Each derivation writes a temporary file, syncs
+//! it and renames it, so its events become visible atomically, together with the [`Mark`] up to which
 //! everything was derived. After a crash, the derivation resumes from the newest file. While the newest
 //! file is small, the next derivation replaces it with one that also holds the old events, so that many
-//! small derivations do not leave as many files.
+//! small derivations do not leave many small files.
 //!
 //! This room does not depend on lists or registries; `workers/changes` derives the events.
 

@@ -12,8 +12,8 @@
 //! (u8); release (u16, 0 for none); lengths of the label and of the name in bytes (u8 each); the name.
 //!
 //! Integers are little-endian. Opening a file verifies only its table and meta; each block is verified
-//! when it is read. A log may be gigabytes in size, which a start should not read. Blocks are read
-//! into owned memory.
+//! when it is read. A log may be gigabytes in size, too much to read at startup. Blocks are read into
+//! owned memory.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -85,7 +85,7 @@ struct Meta {
     /// Sequence number of the first entry, or of the next one if the file is empty.
     first: u64,
     entries: u64,
-    /// The newest day of any entry, or that of the mark.
+    /// The newest day of any entry, or the day of the mark.
     last_day: Day,
     mark: Mark,
 }

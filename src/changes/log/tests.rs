@@ -290,7 +290,7 @@ fn held_events_are_seen_when_they_are_shown() {
     writer.show(&files);
     assert_eq!((read(&log), *seen.borrow()), (5, log.newest()));
 
-    // Copies the files to another folder, whose log continues after them.
+    // Copies the files to another folder, and opens a log there that continues after them.
     let (other, log) = Appender::open(theirs.path(), now()).expect("opens");
     other.hold();
     append(&other, mark(0), &events(9, 1, 0));
