@@ -18,7 +18,7 @@ use crate::vocab::plan::{Plan, Plans};
 use crate::vocab::scope::{Scope, Scopes};
 use crate::vocab::secret::Secret;
 
-/// Maximum bytes of a password on standard input; more than 128 characters need.
+/// Maximum bytes of a password on standard input; 128 characters need less.
 const PASSWORD_BYTES_MAX: u64 = 4 << 10;
 
 /// Add, list and change accounts

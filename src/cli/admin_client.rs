@@ -21,7 +21,7 @@ use crate::vocab::clock::Clock;
 use crate::vocab::plan::Plans;
 use crate::workers::admin::{self, AskError, IntakeCommand, IntakeReply};
 
-/// Time for retries while a starting or stopping server holds the store, but has no socket.
+/// Time for retries while a starting or stopping server holds the store but has no socket.
 const HANDOVER_WAIT_MAX: Duration = Duration::from_secs(3);
 const HANDOVER_PAUSE: Duration = Duration::from_millis(50);
 
@@ -29,7 +29,7 @@ const HANDOVER_PAUSE: Duration = Duration::from_millis(50);
 /// the store in the folder.
 ///
 /// A starting server holds the store before it opens the socket, and a stopping one closes the
-/// socket first. So both are tried in turn for a while.
+/// socket first. Therefore both are tried in turn for a while.
 ///
 /// # Errors
 /// Neither can be used. A refusal is a reply, not an error.
@@ -96,7 +96,7 @@ pub fn unexpected_reply() -> anyhow::Error {
     anyhow!("unexpected reply from the server; is it of the same version?")
 }
 
-/// The option of commands that run in a server by default.
+/// The option of commands that run in the server by default.
 #[derive(Args, Debug)]
 pub struct Local {
     /// Run in this process even if a server is running

@@ -235,7 +235,7 @@ fn restore_into(
     let arriving = temporary(data, ARRIVING)?;
     let done = backup::read(archive, Some(arriving.path()))?;
     backup::put_in_place(arriving.path(), data)?;
-    // The journal is moved last, so that a data folder with a journal is complete.
+    // The journal is moved last, so that a data folder that has a journal is complete.
     let users = journal::restored(config, &arriving.path().join(USERS))?;
     let digest = users.converted_from.as_ref().unwrap_or(&users.state_digest);
     ensure!(

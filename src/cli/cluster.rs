@@ -196,8 +196,8 @@ fn restore(
     let path = folder.path().join("backup");
     let saved = store.backup(&path)?;
     store.close().context("cannot close the journal")?;
-    // The backup is stored first, so that the stream is removed only if nodes have something to
-    // start from.
+    // The backup is stored first, so that the stream is removed only if the nodes can start from a
+    // backup.
     let stored = runtime.block_on(transfer.put_backup(&path, config.clock.now()))?;
     runtime.block_on(stream.replace())?;
     print_json(&json!({

@@ -41,7 +41,7 @@ use crate::workers::notify::matching::Matching;
 /// The sample list, embedded in the binary.
 const SAMPLE: &[u8] = include_bytes!("../../data/sample/sample.csv.gz");
 const EMAIL: &str = "demo@dropdex.example";
-/// Number of random bytes whose hexadecimal form is the account's password.
+/// Number of random bytes in the account's password, which is their hexadecimal form.
 const PASSWORD_BYTES: usize = 8;
 /// Columns of the sample whose dates are moved.
 const DATE_COLUMNS: [&str; 3] = ["drop_date", "release_date", "first_seen"];
@@ -95,8 +95,8 @@ pub fn run(args: DemoArgs, config: &Config) -> anyhow::Result<()> {
     })
 }
 
-/// Ingests the sample as two lists. In between, it sets up the demo account, so that its rules match
-/// names of the second list.
+/// Ingests the sample as two lists. In between, the demo sets up the demo account, so that its rules
+/// match names of the second list.
 fn prepare(config: &Config, folder: &Path) -> anyhow::Result<DemoLogin> {
     let now = config.clock.now();
     let [earlier, newest] =
@@ -272,7 +272,7 @@ async fn fill(
 }
 
 /// Moves the dates of the sample so that its newest drop is on `today`. Returns two lists: all earlier
-/// drops, and those of `today`.
+/// drops, and the drops of `today`.
 fn move_dates(gzipped: &[u8], today: Day) -> anyhow::Result<[Vec<u8>; 2]> {
     let mut text = Vec::new();
     GzDecoder::new(gzipped).read_to_end(&mut text)?;

@@ -127,8 +127,8 @@ pub fn run(args: IngestArgs, config: &Config) -> anyhow::Result<()> {
     outcome.error().map_or(Ok(()), |error| bail!(error.to_owned()))
 }
 
-/// Copies of streams, because a list is read more than once, and not only by this process. They are
-/// removed when the command ends.
+/// Copies of streams, because a list is read more than once, and by other processes too. The copies
+/// are removed when the command ends.
 struct Streams<'a> {
     data: &'a Path,
     folders: RefCell<Vec<TempDir>>,

@@ -270,7 +270,7 @@ fn dump_record(record: &Record<'_>, out: &mut impl Write) -> ReplayResult {
     Ok(())
 }
 
-/// Returns the events in copies of shared-log records.
+/// Returns the events in a journal record that copies records of the shared log.
 fn shared_events(payload: &[u8]) -> Value {
     let describe = || -> Result<Vec<Value>, Box<dyn std::error::Error + Send + Sync>> {
         let mut events = Vec::new();
@@ -326,7 +326,7 @@ fn restore(config: &Config, file: &Path) -> anyhow::Result<()> {
     print_json(&restored(config, file)?)
 }
 
-/// Whether a journal exists, which another one may replace.
+/// Whether a journal exists; it may then be replaced by another one.
 ///
 /// # Errors
 /// A server is using the journal.
@@ -343,7 +343,7 @@ pub(super) struct Restored {
     pub seq: u64,
     pub state_digest: String,
     pub counts: Counts,
-    /// The digest that the backup of an older version has; its rows had other bytes.
+    /// Digest in the backup of an older version, which encoded rows differently.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub converted_from: Option<String>,
 }

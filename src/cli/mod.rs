@@ -93,8 +93,8 @@ enum Command {
 }
 
 impl Command {
-    /// Whether the command itself writes to the data folder, even beside a running server. Commands that
-    /// may send their work to a server check the owner only when they do not.
+    /// Whether the command itself writes to the data folder, even while a server is running. Commands
+    /// that may send their work to a server check the owner only if they do the work themselves.
     fn writes_files(&self) -> bool {
         match self {
             Command::Backup(_) | Command::Restore(_) => true,
@@ -145,7 +145,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Arguments that clap accepts one by one, but that cannot be combined. Exit code 2.
+/// Error for arguments that are valid individually but cannot be combined. Exit code 2.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct WrongUsage(pub &'static str);

@@ -12,8 +12,8 @@ use rustix::process::geteuid;
 /// folder.
 const USED: [&str; 2] = ["journal", "corpus"];
 
-/// Checks that this process may write to `folder`: any user except root may, and root may if nobody
-/// else owns the files.
+/// Checks that this process may write to `folder`: any user other than root may, and root may if no
+/// other user owns the files.
 ///
 /// # Errors
 /// The process runs as root, and the files of the folder belong to another user.
@@ -32,8 +32,8 @@ pub fn check(folder: &Path) -> anyhow::Result<()> {
     )
 }
 
-/// Checks that only the owner of a folder and its group may write there. Others could replace the server's
-/// socket or files with their own.
+/// Checks that only the owner of a folder and its group may write there. Other users could replace the
+/// server's socket or files with their own.
 ///
 /// # Errors
 /// Other users may write there.
@@ -48,8 +48,8 @@ pub fn check_private(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the owner of the files in a folder: of files created by a server or an ingest, otherwise of
-/// the folder, otherwise of its parent.
+/// Returns the owner of the files that a server or an ingest created in a folder or, without such
+/// files, the owner of the folder or of its parent.
 fn owner_of(folder: &Path) -> Option<(PathBuf, u32)> {
     let used = USED.iter().map(|name| folder.join(name));
     let parent = folder.parent().map(Path::to_owned);

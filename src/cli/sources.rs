@@ -331,7 +331,8 @@ fn enable(
         if !view.is_enabled() {
             choices.insert(name.clone(), Choice { enabled: true, at });
         }
-        // Enabling a source again means that its last problem is solved, so it is due at once.
+        // Enabling a source again implies that the operator has solved its last problem, so it is
+        // due at once.
         if let Some(_lease) = folder.lease(&name)? {
             let mut state = folder.state(&name);
             state.make_due();

@@ -1,7 +1,7 @@
 //! Formats a score as a table: the points of each part, the caps, and the scores of variants. Pure.
 //!
-//! Parts and caps are taken from the JSON of the API, under any names, so a scorer with other parts
-//! needs no change here.
+//! Parts and caps are taken from the JSON of the API, whatever their names are, so that a scorer
+//! with other parts requires no change here.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! Variants of a name, whose scores show the cost of its hyphens, digits and suffix. Pure.
+//! Variants of a name; their scores show the cost of its hyphens, digits and suffix. Pure.
 
 use std::fmt;
 
@@ -51,7 +51,8 @@ pub fn variants(name: &DomainName) -> Vec<(Change, DomainName)> {
 
 /// Applies a change; `None` if the result is not a valid name.
 fn changed(name: &DomainName, change: Change) -> Option<DomainName> {
-    // Only visible hyphens and digits are removed, because an A-label has some of its own.
+    // Only visible hyphens and digits are removed, because the encoding of an A-label has some of
+    // its own.
     let label = to_unicode(name.label());
     let (label, suffix) = match change {
         Change::NoHyphens => (label.replace('-', ""), name.tld()),
@@ -110,7 +111,8 @@ mod tests {
 
     #[test]
     fn invalid_and_identical_variants_are_omitted() {
-        // A number without its digits is not a name, and the hyphens of an A-label are not visible.
+        // Without its digits a number would not be a name, and the hyphens of an A-label are not
+        // visible.
         for name in ["365.com", "münchen.com", "x.com"] {
             assert_eq!(variants_of(name).len(), ELSEWHERE, "{name}");
         }
