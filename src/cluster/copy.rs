@@ -31,7 +31,7 @@ pub(super) struct Copier<R: Replica> {
 }
 
 impl<R: Replica> Copier<R> {
-    /// Copies records until the channel closes. A group has all waiting records that fit.
+    /// Copies records until the channel closes. A group holds as many waiting records as fit.
     pub(super) async fn run(self, mut copies: mpsc::Receiver<Copy<R::Transaction>>) {
         let mut next = copies.recv().await;
         while let Some(first) = next.take() {

@@ -18,7 +18,7 @@ use crate::journal::AppendError;
 
 type Pending<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
 
-/// Reads the clock for the sequencer and its handle; no other part of the log reads it.
+/// Reads the clock for the sequencer and its handle; no other part of the log does.
 pub(super) fn now() -> Instant {
     Instant::now()
 }
@@ -73,7 +73,7 @@ impl<S: Stream, R: Replica> Driver<S, R> {
     ) -> Input<R::Transaction> {
         tokio::select! {
             biased;
-            // First, because records may arrive without a pause.
+            // This comes first, because records may arrive without a pause.
             () = sleep_until(sequencer.deadline().into()) => Input::Time,
             _ = self.closed.wait_for(|closed| *closed), if !requests.is_closing => {
                 requests.is_closing = true;
@@ -166,7 +166,7 @@ async fn next_record(records: &mut Option<Records>) -> Option<Result<StreamRecor
     }
 }
 
-/// Waits for a response; forever without a request.
+/// Waits for a response. If there is no request, this waits forever.
 async fn response<T>(request: &mut Pending<T>) -> T {
     let Some(future) = request else { return pending().await };
     let response = future.await;

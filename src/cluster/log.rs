@@ -99,8 +99,8 @@ impl<T: Send + 'static> SharedLog<T> {
         })
     }
 
-    /// Appends a transaction. It is stored once, even if nodes fail or responses are lost. `done` is called when it
-    /// is applied on this node, when it is refused, or when its outcome remains unknown.
+    /// Appends a transaction. It is stored once, even if nodes fail or responses are lost. `done` is called when
+    /// the transaction is applied on this node, when it is refused, or when its outcome remains unknown.
     ///
     /// # Errors
     /// [`AppendError`]; `done` is not called.
@@ -129,7 +129,7 @@ impl<T: Send + 'static> SharedLog<T> {
         self.ask_barrier()?.blocking_recv().unwrap_or(Err(AppendError::Closed))
     }
 
-    /// Fails fast: a node that has been cut off for a while refuses writes at once.
+    /// A node that has been cut off from the stream for a while refuses writes at once.
     ///
     /// # Errors
     /// [`AppendError`].

@@ -1,4 +1,4 @@
-//! A stream in memory, for tests. It can simulate every failure of a real engine.
+//! A stream in memory, for tests. The stream can simulate every failure of a real engine.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,9 +26,9 @@ pub const WAITS: Waits = Waits {
 #[derive(Clone, Default)]
 pub struct Memory {
     records: Arc<Mutex<Vec<Vec<u8>>>>,
-    /// One in this many calls fails; with 0, none does.
+    /// Of this many calls, one fails on average; with 0, none does.
     pub fails_one_in: Arc<AtomicU64>,
-    /// Whether records are stored without comparing the last one.
+    /// Whether records are stored without comparing the expected last record.
     pub expects_nothing: bool,
 }
 

@@ -1,7 +1,7 @@
 //! The shared log of several nodes: one order of records for all of them, kept by an external engine.
 //!
-//! Like the journal, it handles bytes and does not know their meaning. [`log`] is the handle and
-//! explains how the parts work together; `sequencer` decides what to append and in which order
+//! Like the journal, the log handles bytes and does not know their meaning. [`log`] is the handle
+//! and explains how the parts work together; `sequencer` decides what to append and in which order
 //! records are applied, `driver` does the I/O, and `copy` keeps this node's own copy. [`stream`] is
 //! the interface of the engine: `nodes::jetstream` implements it with NATS. [`record`] has the byte
 //! format of a record.

@@ -35,7 +35,7 @@ pub const PARTS_BYTES_MAX: usize = RECORD_BYTES_MAX - HEAD_BYTES - NODE_BYTES_MA
 /// Maximum length of a transaction.
 pub const TRANSACTION_BYTES_MAX: usize = PARTS_BYTES_MAX - PART_HEAD_BYTES;
 
-/// Identifies a record. Random, chosen by the node that builds it.
+/// Identifies a record. Random number, chosen by the node that builds the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RecordId(pub [u8; 16]);
 

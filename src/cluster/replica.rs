@@ -7,7 +7,8 @@ use tokio::sync::oneshot;
 use super::record::{Part, SharedPosition};
 use crate::journal::{AppendError, Appended, Position, RecordKind};
 
-/// Maximum number of waiting transactions. Reaching it means that the stream does not keep up.
+/// Maximum number of waiting transactions. Reaching the limit means that the stream does not keep
+/// up.
 pub(super) const WAITING_MAX: usize = 8_192;
 
 /// Time that writes wait while the stream is unreachable: servers elect another leader within seconds.
@@ -43,7 +44,8 @@ pub trait Replica: Send + Sync + 'static {
     /// another node has changed one of its keys since it was decided.
     fn touched(&self, transaction: &Self::Transaction) -> Vec<u64>;
 
-    /// Applies transactions up to a position of the shared log, at once. `at` is the position in the journal.
+    /// Applies transactions up to a position of the shared log, at once. `at` is the position in
+    /// the journal.
     fn apply(&self, transactions: Vec<Self::Transaction>, shared: SharedPosition, at: Position);
 }
 
@@ -57,7 +59,7 @@ pub struct Submission<T> {
     pub payload: Vec<u8>,
     /// See [`Replica::touched`].
     pub touched: Vec<u64>,
-    /// The last applied record when it was decided.
+    /// The record that was last applied when the transaction was decided.
     pub since: u64,
     pub done: Done,
 }
@@ -77,7 +79,7 @@ pub struct CutOff {
 }
 
 impl Condition {
-    /// Returns true if this node had all records at some time within the last seconds.
+    /// Returns true if this node had all records at some time in the last few seconds.
     pub fn is_complete(&self, now: Instant) -> bool {
         self.is_caught_up && self.complete_at.is_some_and(|at| now.duration_since(at) < LAG_MAX)
     }
@@ -92,11 +94,12 @@ impl Condition {
 /// Health of the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
-    /// The last record that this node has received. It may not be applied yet.
+    /// The last record that this node has received. The record may not be applied yet.
     pub taken: SharedPosition,
     /// Whether all records that the stream had at the start are received.
     pub is_caught_up: bool,
-    /// When this node last had all records of the stream; `None` if not since the start.
+    /// When this node last had all records of the stream; `None` if it has not had them since the
+    /// start.
     pub complete_at: Option<Instant>,
     /// Set while the stream cannot be written to.
     pub cut_off: Option<CutOff>,

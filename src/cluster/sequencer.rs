@@ -1,8 +1,9 @@
-//! Decides what a node appends to the shared log and accepts from it, without I/O: see [`super::log`].
+//! Decides, without I/O, which records a node appends to the shared log and which it accepts from
+//! it; see [`super::log`].
 //!
 //! [`Sequencer::on`] takes an event and the time, and returns outputs, which [`super::driver`]
-//! performs. It reads no clock, stream or source of randomness, so a test can replay any order of
-//! events from a seed.
+//! performs. The sequencer reads no clock, stream or source of randomness, so a test can replay any
+//! order of events from a seed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::journal::AppendError;
 
 /// Number of recent chains that are kept for comparison with redelivered records.
 const CHAINS_KEPT: usize = 1 << 14;
-/// Number of kept keys that other nodes changed.
+/// Maximum number of remembered keys that other nodes changed.
 const TOUCHED_MAX: usize = 1 << 16;
 
 /// Timings of a sequencer. The defaults suit servers of a stream that elect a leader within seconds.
@@ -28,8 +29,9 @@ pub struct Waits {
     /// Pause after an error of the stream.
     pub retry: Duration,
     /// Minimum interval between comparisons, before an append, of the last record of the stream
-    /// with the one that this node knows. If the servers lost records and stored others, an append
-    /// may match by number only. Shorter than a restart of the servers.
+    /// with the one that this node knows. If the servers lost records and stored others in their
+    /// place, the expected record of an append may match by number only. This interval is shorter
+    /// than a restart of the servers.
     pub compare: Duration,
     /// Interval at which the sequencer asks for the end of the stream and refuses transactions that
     /// waited too long.
@@ -38,8 +40,8 @@ pub struct Waits {
     pub send: Duration,
     /// After this time, a transaction with an unknown outcome fails with `outcome_unknown`.
     pub outcome: Duration,
-    /// Grace period before a stream that lacks records we applied counts as truncated. A server that was cut off may
-    /// report an old end for a moment.
+    /// Grace period before a stream that lacks records applied here counts as truncated. A server that was cut off
+    /// may report an old end for a moment.
     pub short: Duration,
     /// Time for pending appends when the log is closed.
     pub close: Duration,
@@ -76,7 +78,7 @@ pub(super) enum Input<T> {
     /// [`Sequencer::deadline`] has passed.
     Time,
     Append(Submission<T>),
-    /// A barrier, which gets its response once all current records of the stream are applied.
+    /// A barrier; it gets its response once all current records of the stream are applied.
     Barrier(oneshot::Sender<Result<(), AppendError>>),
     /// The response to [`Output::Follow`]: the end of the stream, whose records arrive from now on.
     Followed(Result<u64, StreamError>),
@@ -97,7 +99,8 @@ pub(super) enum Input<T> {
 
 /// An action for the driver.
 pub(super) enum Output<T> {
-    /// All records that the stream had at the start are received; the time of the last one.
+    /// All records that the stream had at the start have been received; the value is the time of
+    /// the last one.
     CaughtUp(Option<u64>),
     /// The health of the log has changed.
     Condition(Condition),
@@ -119,7 +122,7 @@ pub(super) enum Output<T> {
     Copy(Copy<T>),
     Refuse(Done, AppendError),
     RefuseBarrier(oneshot::Sender<Result<(), AppendError>>, AppendError),
-    /// Respond to these once the record `seq` is applied, or refuse them after `wait`.
+    /// Respond to these barriers once the record `seq` is applied, or refuse them after `wait`.
     AnswerBarriers {
         seq: u64,
         wait: Duration,
@@ -139,13 +142,14 @@ struct WaitingTransaction<T> {
 struct InFlight<T> {
     id: RecordId,
     bytes: Vec<u8>,
-    /// The record that it follows.
+    /// The record that precedes the one being appended.
     last: u64,
     submissions: Vec<Submission<T>>,
     since: Instant,
-    /// When to send it again; `None` while its response, or the record at its position, is awaited.
+    /// When to send the record again; `None` while its response, or the record at its position, is
+    /// awaited.
     send_at: Option<Instant>,
-    /// Whether its callers know that the outcome is unknown.
+    /// Whether the callers know that the outcome is unknown.
     is_given_up: bool,
 }
 
@@ -166,7 +170,7 @@ pub(super) struct Barrier {
 enum Subscription {
     /// Subscribe at this time.
     Down(Instant),
-    /// Requested, after this record.
+    /// The subscription was requested, for records after this one.
     Asked(u64),
     Up,
 }
@@ -175,12 +179,12 @@ pub(super) struct Sequencer<R: Replica> {
     node: String,
     replica: Arc<R>,
     waits: Waits,
-    /// Id of the next record. The first is random, so ids are unique across nodes.
+    /// Id of the next record. The first id is random, so ids are unique across nodes.
     next_id: u128,
     position: SharedPosition,
-    /// Chains of the last records, that of `position` at the end.
+    /// Chains of the last records; the last one is the chain of `position`.
     chains: VecDeque<Chain>,
-    /// Keys that records of other nodes changed, and the last of these records.
+    /// Keys that records of other nodes changed, each with the last record that changed it.
     touched: FxHashMap<u64, u64>,
     /// The newest record whose keys were dropped from `touched`.
     forgotten: u64,
@@ -192,17 +196,18 @@ pub(super) struct Sequencer<R: Replica> {
     asking: Option<Asking>,
     /// When to ask for the end of the stream again.
     ask_at: Instant,
-    /// Whether to ask for the end even if no barrier waits.
+    /// Whether to ask for the end even if no barrier is waiting.
     is_end_due: bool,
     tick_at: Instant,
     link: Subscription,
     condition: Condition,
     is_condition_new: bool,
-    /// The time since which the stream lacks records that this node has.
+    /// Time at which the stream was first found to lack records that this node has.
     short_since: Option<Instant>,
     /// The end of the stream at the first subscription.
     caught_up_at: Option<u64>,
-    /// Timestamp of the last record, by the clock of its node; `None` before the first.
+    /// Timestamp of the last record, by the clock of the node that built it; `None` before the
+    /// first record.
     newest_ms: Option<u64>,
     /// The last record that is known to exist.
     known_end: u64,
@@ -311,7 +316,7 @@ impl<R: Replica> Sequencer<R> {
             self.end(ending);
         }
         if std::mem::take(&mut self.is_condition_new) {
-            // First, since a copy may wait for the disk.
+            // This comes first, since a copy may wait for the disk.
             let first = usize::from(matches!(self.outputs.first(), Some(Output::CaughtUp(_))));
             self.outputs.insert(first, Output::Condition(self.condition.clone()));
         }
@@ -470,7 +475,7 @@ impl<R: Replica> Sequencer<R> {
             }
             Err(StreamError(error)) => {
                 self.cut_off(now, error);
-                // Only several such responses in a row prove that the stream is shorter.
+                // Only several such responses in succession prove that the stream is shorter.
                 self.short_since = None;
                 self.ask_again(now, barriers);
                 Ok(())
@@ -487,8 +492,8 @@ impl<R: Replica> Sequencer<R> {
         self.change(|it| it.cut_off = Some(CutOff { error, since }));
     }
 
-    /// Schedules another request for the end of the stream, for callers whose time is not up:
-    /// servers elect another leader within seconds.
+    /// Schedules another request for the end of the stream, for callers whose timeout has not
+    /// passed: servers elect another leader within seconds.
     fn ask_again(&mut self, now: Instant, barriers: Vec<Barrier>) {
         self.ask_at = now + self.waits.retry;
         for barrier in barriers {
@@ -512,7 +517,7 @@ impl<R: Replica> Sequencer<R> {
             self.change(|it| it.cut_off = None);
         }
         if last > self.known_end {
-            // Time before this does not count as silence.
+            // Earlier time does not count as silence.
             (self.known_end, self.heard_at) = (last, now);
         }
         if last >= position {
@@ -623,7 +628,8 @@ impl<R: Replica> Sequencer<R> {
             Published::At(seq) => halt(format!(
                 "the stream stored a record that follows record {last} as record {seq}"
             )),
-            // The position is taken, by our record or another node's, which will arrive.
+            // Our record or another node's is stored at the position; it will arrive through the
+            // subscription.
             Published::Superseded if is_next => {
                 in_flight.send_at = Some(now.at + self.waits.retry);
                 Ok(())
@@ -641,12 +647,13 @@ impl<R: Replica> Sequencer<R> {
         }
     }
 
-    /// Builds a new record of the transactions in flight, after another record got their position.
+    /// Builds a new record of the transactions in flight, after another record was stored at their
+    /// position.
     fn send_again(&mut self, now: Now) {
         let Some(InFlight { submissions, since, is_given_up, .. }) = self.in_flight.take() else {
             return;
         };
-        // Their callers may have retried.
+        // The callers of these transactions may have retried.
         if !is_given_up {
             self.send(now, submissions, since);
         }

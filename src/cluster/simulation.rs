@@ -22,7 +22,7 @@ use super::stream::{Published, StreamError, StreamRecord};
 use super::tests::{Change, Copied, kind};
 use crate::journal::{AppendError, Appended, Position};
 
-/// Bugs planted into the nodes, to prove that a run finds them.
+/// Bugs planted in the nodes, to prove that a simulation finds them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Planted {
     /// Nodes do not compare records that they know with those of the stream.
@@ -87,7 +87,7 @@ struct Node {
     followers: u64,
     /// Barriers that get a response once a record is applied.
     barriers: Vec<(u64, Vec<Barrier>)>,
-    /// Clients that wait for a barrier, and the record that they must read.
+    /// Clients that wait for a barrier, each with the record that it must then see.
     readers: Vec<(oneshot::Receiver<Result<(), AppendError>>, u64)>,
     /// The last change of each key. Like an account, a key has one writer per node.
     writing: BTreeMap<u8, u64>,
@@ -98,7 +98,7 @@ struct Node {
 enum Event {
     /// An input of a sequencer.
     Input(Input<Change>),
-    /// The time that a sequencer asked for.
+    /// The time at which a sequencer asked to be called.
     Wake,
     /// The append arrives at the stream; its response may be lost.
     Append {
@@ -112,7 +112,7 @@ enum Event {
     Follow {
         after: u64,
     },
-    /// The request for the end arrives at the stream.
+    /// The request for the end of the stream arrives at the stream.
     AskEnd,
     /// The stream sends a record to a follower.
     Deliver {
@@ -134,7 +134,8 @@ struct World {
     rng: fastrand::Rng,
     base: Instant,
     now: Duration,
-    /// Events in order of time, then number, each with its node and the run of that node.
+    /// Events in order of time, then number, each with its node and the number of the node's
+    /// restart.
     events: BTreeMap<(Duration, u64), (usize, u64, Event)>,
     made: u64,
     steps: u64,
@@ -412,7 +413,7 @@ impl World {
         node.followers += 1;
         let follower = node.followers;
         node.follower = Some(follower);
-        // The response arrives before the records.
+        // The response to the subscription arrives before its records.
         self.after(1..2, index, Event::Input(Input::Followed(Ok(end))));
         self.after(2..2_000, index, Event::Deliver { follower, seq: after.max(1) });
     }
@@ -663,7 +664,7 @@ fn run(seed: u64, steps: u64, planted: Option<Planted>, is_damaged: bool) -> Res
     ended.map(|()| world.acknowledged_count()).map_err(|reason| format!("{at}: {reason}"))
 }
 
-/// Returns the seeds of a test: that of the environment, or several new ones.
+/// Returns the seeds of a test: the one in the environment, or several new ones.
 fn seeds(count: u64) -> Vec<u64> {
     let given = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     if let Some(seed) = given("DROPDEX_SEED") {

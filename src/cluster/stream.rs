@@ -19,9 +19,10 @@ pub struct StreamRecord {
 pub enum Published {
     /// Stored under this number.
     At(u64),
-    /// Not stored: another record is the last one.
+    /// The record was not stored: another record is the last one.
     Superseded,
-    /// Not stored: the record that it was to follow differs from the one that this node knows.
+    /// The record was not stored: the stream's record at the expected position differs from the one
+    /// that this node knows.
     Differs,
     /// Unknown: the record may be stored, now or later.
     Unknown(StreamError),
@@ -37,7 +38,7 @@ pub type Records = mpsc::Receiver<Result<StreamRecord, StreamError>>;
 
 /// A stream of records that several nodes append to.
 pub trait Stream: Send + Sync + 'static {
-    /// Appends a record if `last` is the number of the last one.
+    /// Appends a record if `last` is the number of the stream's last record.
     fn append(&self, last: u64, bytes: Vec<u8>) -> impl Future<Output = Published> + Send;
 
     /// Returns the number of the last record, 0 for an empty stream.
@@ -63,7 +64,7 @@ pub trait Stream: Send + Sync + 'static {
                     Ok(Some(found)) if SharedPosition::after(known.seq, &found) != known => {
                         return Published::Differs;
                     }
-                    // If it is missing, the append fails.
+                    // If that record is missing, the append fails.
                     Ok(_) => {}
                     Err(error) => return Published::Unknown(error),
                 }

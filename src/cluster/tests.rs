@@ -62,7 +62,7 @@ impl Values {
 #[derive(Clone, Default)]
 pub(super) struct Copied {
     values: Arc<Mutex<Values>>,
-    /// Whether it reports no keys: a planted fault.
+    /// Whether this state reports no changed keys: a planted fault.
     forgets_touched: bool,
 }
 
@@ -206,7 +206,8 @@ async fn nodes_agree_despite_faults_of_the_stream() {
     let nodes: Vec<Arc<Node>> = names.iter().map(open).collect();
     let mut writers = Vec::new();
     for node in &nodes {
-        // Each node has one writer per key, like the lock of an account. All nodes write every key.
+        // Each node has one writer per key, like the lock of an account. Every node writes all
+        // keys.
         for key in 0..6 {
             let node = Arc::clone(node);
             writers.push(tokio::spawn(async move {
