@@ -52,8 +52,8 @@ use crate::zones;
 const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
 /// Ten years, longer than any registry keeps a name.
 const CATCH_DAYS_MAX: u32 = 3_650;
-/// Accounts may use one part in this many of the memory. The index, a second generation during a
-/// reload, and requests need the rest.
+/// Accounts may use 1/N of the memory, where N is this number. The index, a second generation
+/// during a reload, and requests need the rest.
 const DATA_SHARE: u64 = 4;
 /// Enough for a few hundred claims with ordinary notes.
 const UNVERIFIED_DATA_KB_DEFAULT: u32 = 256;
@@ -121,9 +121,9 @@ pub struct Config {
     /// Selects the names of zone files that enter the corpus.
     pub zone_names: zones::Keep,
     pub clock: Clock,
-    /// Tables that replace the compiled ones; already installed.
+    /// Tables that replace the compiled-in ones. The process already uses them.
     pub tables: Vec<TableFile>,
-    /// Why tables that were fetched are not used, to be logged once the log is set up.
+    /// Reasons why fetched tables are not used; logged once the log is set up.
     pub table_problems: Vec<String>,
     pub listen: ListenAddress,
     /// Name of this instance in `/api/ready`, and in the shared log.
@@ -137,7 +137,7 @@ pub struct Config {
     pub web: WebSettings,
     pub telemetry: Telemetry,
     pub server: ServerSettings,
-    /// Old names that the file uses, to be logged once the log is set up.
+    /// Old names that the file uses; logged once the log is set up.
     pub renamed: Vec<&'static Renamed>,
 }
 
@@ -157,12 +157,12 @@ impl Config {
     }
 }
 
-/// `absolute` fails only if there is no working directory, and then no relative path resolves.
+/// `absolute` fails only if the process has no working directory; no relative path resolves then.
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Settings from the command line and the environment. `None` defers to the file.
+/// Settings from the command line and the environment. If one is `None`, the settings file decides.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
     pub data: Option<PathBuf>,
@@ -220,7 +220,7 @@ struct ZonesFile {
 /// The section `[plans]`.
 #[derive(Debug, Default, Deserialize)]
 struct PlansFile {
-    /// Whether pages show all plans with their prices, and what a higher plan would allow.
+    /// Whether pages show all plans with their prices and the benefits of a higher plan.
     #[serde(default)]
     public: bool,
     /// No field is missing: [`read`] adds the defaults.
@@ -324,7 +324,7 @@ impl Config {
     }
 }
 
-/// Reads the file. Also returns the old names that it uses.
+/// Reads the file. Also returns the old names that the file uses.
 fn read(path: &Path) -> anyhow::Result<(File, Vec<&'static Renamed>)> {
     std::fs::metadata(path).with_context(|| {
         format!("cannot read the settings file {}; check --config", path.display())

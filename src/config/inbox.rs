@@ -6,7 +6,8 @@ use serde::{Deserialize, Deserializer};
 
 use crate::config::number::Bounded;
 
-/// Long enough for a copy to make progress between two scans, and short enough to ingest a list soon.
+/// Long enough for a copy in progress to grow between two scans, short enough to ingest a list
+/// soon.
 const PERIOD_DEFAULT: Duration = Duration::from_secs(5);
 const SECONDS_MAX: u32 = 86_400;
 

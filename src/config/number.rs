@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 const DAY_SECONDS: f64 = 86_400.0;
 
-/// An integer from `MIN` to `MAX`.
+/// An integer in `MIN..=MAX`.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(try_from = "u32")]
 pub struct Bounded<const MIN: u32, const MAX: u32>(u32);

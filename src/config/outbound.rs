@@ -28,7 +28,7 @@ const BOOTSTRAP_HOURS_MAX: u32 = 24 * 30;
 const DNS_SERVERS_MAX: usize = 8;
 const DNS_PORT: u16 = 53;
 
-/// Secrets from the environment. They take precedence over the file.
+/// Secrets from the environment. Secrets from the environment take precedence over the file.
 #[derive(Clone, Debug, Default)]
 pub struct GivenSecrets {
     pub smtp_password: Option<Secret>,

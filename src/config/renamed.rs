@@ -42,7 +42,7 @@ impl Renamed {
 /// Gives the settings of a file their new names. Returns the settings that had old names.
 ///
 /// # Errors
-/// A setting is given by both names, or is not a number although its unit changed.
+/// A setting is given by both names, or is not a number although the unit of the setting changed.
 pub(super) fn apply(sections: &mut Map<String, Value>) -> anyhow::Result<Vec<&'static Renamed>> {
     let mut used = Vec::new();
     for renamed in &SETTINGS {

@@ -118,7 +118,7 @@ impl SourceFile {
             about: "Own source".to_owned(),
             class: Class::Own,
             addresses: Vec::new(),
-            // Yesterday's list may have been published after that day's last run.
+            // Yesterday's list may have been published after yesterday's last run.
             days: (-1, 0),
             newest_only: false,
             flow: Flow::Direct,
