@@ -76,7 +76,7 @@ pub enum BatchError {
     Malformed { path: PathBuf, offset: usize, what: &'static str },
 }
 
-/// Origin and content of a batch. The default is that of a temporary sorted run.
+/// Metadata of a batch: its origin and content. The default describes a temporary sorted run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchMeta {
     /// The file name of the list without folders; both names for a zone pair.
@@ -97,12 +97,12 @@ pub struct BatchMeta {
     /// Where the list was fetched from; `None` for a local file or a compacted batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
-    /// The day on which the reading of the list depends, if any
+    /// The day that determines how the list is read, if any
     /// ([`Feed::day`](crate::feeds::Feed::day)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub day: Option<Day>,
-    /// Numbers, from 1, of lists with the same bytes that were read in another way. Their entries no
-    /// longer count.
+    /// Numbers, from 1, of lists with the same bytes whose rows were interpreted differently. The
+    /// entries of those lists no longer count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<u32>,
     /// The lists of a compacted batch, in order; otherwise empty.
@@ -165,7 +165,7 @@ impl BatchMeta {
     }
 }
 
-/// Reads the checksum near the end of the file at `path`, followed by `after` more bytes, without
+/// Reads the checksum of the file at `path`, which is `after` bytes before its end, without
 /// verifying it.
 ///
 /// # Errors
@@ -191,10 +191,10 @@ const FLAG_FIRST_SEEN: u8 = 1 << 3;
 const FLAG_RELEASE: u8 = 1 << 4;
 /// Observed in the same second as the previous entry of the block.
 const FLAG_SAME_SECOND: u8 = 1 << 5;
-/// From the same list as the previous entry of the block.
+/// The entry is from the same list as the previous entry of the block.
 const FLAG_SAME_LIST: u8 = 1 << 6;
-/// A drop of which only the release is known. The release is stored as its date, so versions without
-/// this flag can read it.
+/// A drop for which only the release is known. The release is stored in place of the drop date, so
+/// versions without this flag can read the entry.
 const FLAG_RELEASE_ALONE: u8 = 1 << 7;
 
 /// Encoded entries in name order, in memory. Threads build segments in parallel, and one
@@ -299,7 +299,7 @@ impl<W: Write> BatchWriter<W> {
         (self.tail.rows, self.tail.names)
     }
 
-    /// Writes block index, metadata and checksum, and returns the flushed writer.
+    /// Writes the block index, metadata and checksum, and returns the flushed writer.
     ///
     /// # Errors
     /// An I/O error.
@@ -358,7 +358,7 @@ fn common_prefix(left: &[u8], right: &[u8]) -> usize {
     shared + rest.take_while(|(left, right)| left == right).count()
 }
 
-/// Which parts an entry shares with the previous one.
+/// The parts that an entry shares with the previous one.
 struct Before {
     /// Number of shared bytes of the name.
     shared: usize,
@@ -463,7 +463,7 @@ impl Batch {
         &self.path
     }
 
-    /// The size of the file in bytes.
+    /// Size of the file in bytes.
     pub fn size(&self) -> u64 {
         self.bytes.len() as u64
     }
@@ -506,13 +506,13 @@ impl Batch {
     }
 }
 
-/// Twice the length of the longest name, so that a suffix always fits behind a prefix.
+/// Twice the length of the longest name, so that a prefix and a suffix always fit.
 const NAME_BYTES: usize = 2 * u8::MAX as usize;
-/// Most names and suffixes fit into this many bytes. They are copied with a fixed length, which takes a
-/// few instructions.
+/// Length into which most names and suffixes fit. Such texts are copied with a fixed length, which
+/// takes a few instructions.
 const SHORT: usize = 32;
 
-/// A buffer for the current name of a cursor.
+/// Buffer that holds the current name of a cursor.
 #[derive(Clone, Copy, Debug)]
 pub struct NameBytes {
     bytes: [u8; NAME_BYTES],
@@ -598,7 +598,7 @@ pub struct Cursor<'a> {
     at: usize,
     /// A block that starts at or before the current entry.
     block: usize,
-    /// Start of the bytes already read whose memory is not yet released.
+    /// Start of the bytes that were read but whose memory is not yet released.
     kept_from: usize,
     name: NameBytes,
     fields: Option<EntryFields<'a>>,
@@ -755,19 +755,19 @@ fn take_day(input: &mut &[u8]) -> Option<Day> {
 fn map(file: &File) -> io::Result<Mmap> {
     // SAFETY: a batch is written once, renamed into place and never written again, and the corpus
     // lock keeps a second dropdex out. If an operator truncates one nevertheless, the worker process
-    // that rebuilds dies of SIGBUS; the server maps no batch.
+    // of the rebuild dies of SIGBUS. The server itself maps no batch.
     unsafe { Mmap::map(file) }
 }
 
 /// Advises the kernel that the process does not need these bytes for now. Pages of a mapped file count as
-/// memory of the process that read them. Afterwards they stay in the page cache while it has room.
+/// memory of the process that read them. Afterwards these pages stay in the page cache while it has room.
 #[expect(unsafe_code, reason = "belongs to the one place that maps a file")]
 fn give_back(bytes: &Mmap, range: std::ops::Range<usize>) {
     // SAFETY: the mapping is shared and read-only, so that a later read finds the same bytes in the file.
     let given = unsafe {
         bytes.unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, range.len())
     };
-    // Best effort: pages that the kernel keeps only take memory.
+    // Best effort: pages that the kernel keeps merely take memory.
     let _ = given;
 }
 
@@ -952,7 +952,7 @@ mod tests {
             Entry { name, label_len: 5, length: 5, base, features: features(at), record }
         };
         let mut reads = Vec::new();
-        // Rows at which segments end. The rest is written entry by entry.
+        // Row numbers at which segments end. The remaining rows are written one by one.
         let ends: [&[usize]; 4] = [&[], &[0, 1, 2, 1024, 1025], &[700, 701, 4000], &[3000, 5000]];
         for (at, ends) in ends.into_iter().enumerate() {
             let path = folder.path().join(at.to_string());
@@ -981,7 +981,7 @@ mod tests {
         let names = [&names[..], &[&long[..33], &long[..100], &long, "b"]].concat();
         let stored = |name: &&str| {
             let (mut stored, mut copy) = (NameBytes::default(), NameBytes::default());
-            // Previous content must not matter.
+            // The previous content of the buffer must have no effect.
             stored.follow(0, 100, &mut long.as_bytes()).expect("bytes");
             let half = name.len() / 2;
             stored.follow(0, half, &mut &name.as_bytes()[..half]).expect("bytes");

@@ -21,11 +21,11 @@ use crate::{BatchFile, Corpus, CorpusError, Unpublished};
 const DRAFT: &str = ".new-compacted";
 
 impl Corpus {
-    /// Compacts `batches`, the result of [`Corpus::batches`], except for the newest `apart`.
-    /// Returns false if nothing can be merged.
+    /// Compacts `batches`, the result of [`Corpus::batches`], except the newest `apart` of them.
+    /// Returns false if there is nothing to merge.
     ///
     /// # Errors
-    /// An I/O error, or a batch that does not decode. In both cases nothing has changed.
+    /// An I/O error, or a batch that does not decode. In both cases, nothing has changed on disk.
     pub fn compact(&self, batches: &[Batch], apart: usize) -> Result<bool, CorpusError> {
         let batches = &batches[..batches.len().saturating_sub(apart)];
         if batches.len() < 2 {
@@ -239,8 +239,8 @@ mod tests {
             Corpus::open(data.path())
         };
         let all: &[usize] = &[0, 1, 2, 3, 4, 5];
-        // Crashes while writing, after the rename and after some removals, and damage with all parts
-        // present.
+        // Covers crashes while writing, after the rename and after some removals, and a damaged
+        // compacted batch with all its parts present.
         for (one, draft, left) in [
             (None, true, all),
             (Some(&bytes[..]), false, all),

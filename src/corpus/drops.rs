@@ -58,9 +58,9 @@ impl SeenDrop {
 }
 
 impl DropRecord {
-    /// Whether a record with a later date is about the same drop: it may come from a list that repeats the
-    /// drop, a zone file that confirms it, or a list that adds the release of a name that left its zone.
-    /// Releases one day apart count as the same.
+    /// Whether a record with a later date describes the same drop: a list may repeat the drop, a zone file
+    /// may confirm it, or a list may add the release of a name that left its zone. Releases one day apart
+    /// count as equal.
     fn is_repeated_by(
         &self,
         later: &DropRecord,
@@ -81,18 +81,18 @@ impl DropRecord {
     }
 }
 
-/// Joins the records of a name to one record per drop, oldest first. Of several with the same drop date, it
-/// takes the one observed last. Lists that repeat a drop do not change its date. Marks each drop that was
-/// followed by a registration before the next drop. Returns the number of the first list with the last
-/// drop.
+/// Joins the records of a name into one record per drop, oldest first. Of several records with the same
+/// drop date, the one observed last is kept. Lists that repeat a drop do not change its date. Marks each
+/// drop that was followed by a registration before the next drop. Returns the number of the first list
+/// that reported the last drop.
 pub(super) fn join(
     seen: &mut Vec<SeenDrop>,
     registrations: &[Day],
     tld: impl Fn() -> Periods,
     drops: &mut Vec<DropRecord>,
 ) -> u32 {
-    // The sort is stable, so of two records observed in the same second, that of the later list
-    // stays last.
+    // The sort is stable, so if two records were observed in the same second, the one from the
+    // later list stays last.
     seen.sort_by_key(|seen| (seen.drop.date, seen.observed_at));
     seen.dedup_by(|next, kept| {
         let is_same = next.drop.date == kept.drop.date;

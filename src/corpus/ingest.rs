@@ -23,8 +23,8 @@ use crate::vocab::new_file;
 use crate::vocab::origin::Origin;
 use crate::{Corpus, CorpusError, Unpublished};
 
-/// A list with more than one bad row in this many is refused, because it does not have the assumed
-/// format.
+/// Of this many rows, one may be bad. A list with more bad rows is refused, because it does not
+/// have the assumed format.
 const BAD_ROWS_ONE_IN: u64 = 10;
 
 /// Identity and origin of a list.
@@ -84,9 +84,9 @@ pub enum IngestError {
 }
 
 impl Corpus {
-    /// Returns the lists with this SHA-256 and their numbers, oldest first, except those replaced by
-    /// another reading. A list of bare names that was ingested under file names with different days
-    /// may occur once for each day.
+    /// Returns the lists with this SHA-256 and their numbers, oldest first, except lists that were
+    /// later read differently and replaced. A list of bare names that was ingested under file names
+    /// with different days may occur once for each day.
     ///
     /// # Errors
     /// A batch is missing or unreadable.

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use crate::vocab::new_file;
 
 /// Maximum wait for a held lock. A starting server holds each lock for a moment to remove leftover
-/// files, and a worker releases its lock a moment after its server is killed. Neither should make the
-/// caller fail. An ingest or rebuild holds the lock for longer.
+/// files, and a worker releases its lock a moment after its server is killed. The caller should not
+/// fail in either case. An ingest or rebuild holds the lock for longer.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 /// Time between two attempts.
 const RETRY_PERIOD: Duration = Duration::from_millis(10);
 
-/// A lock on a folder. Dropping it releases the folder.
+/// A lock on a folder. Dropping the lock releases the folder.
 #[derive(Debug)]
 pub struct FolderLock {
     _file: File,
@@ -33,8 +33,8 @@ pub enum LockError {
 }
 
 impl FolderLock {
-    /// Locks the file `name` in `folder`, waiting up to a second if necessary. Creates both if they
-    /// are missing.
+    /// Locks the file `name` in `folder`, waiting up to a second if necessary. Creates file and
+    /// folder if they are missing.
     ///
     /// # Errors
     /// Another process holds the lock, or the folder cannot be used.

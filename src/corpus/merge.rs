@@ -1,4 +1,5 @@
-//! Merges sorted batches into one [`Dossier`] per name. [`drops`] decides which records are one drop.
+//! Merges sorted batches into one [`Dossier`] per name. [`drops`] decides which records describe
+//! the same drop.
 
 use rayon::prelude::*;
 
@@ -23,7 +24,7 @@ pub struct Dossier<'a> {
     pub base: Base,
     /// The score features, as the scorer stores them; empty for names that never dropped.
     pub features: &'a [u8],
-    /// All drops, oldest first. The last one determines stage and registeredAgain.
+    /// All drops, oldest first. The last drop determines stage and registeredAgain.
     pub drops: &'a [DropRecord],
     /// Number of the first list, from 1, that reported the last of `drops`; 0 without drops. Later
     /// corrections do not change it.
@@ -42,7 +43,7 @@ pub struct Merge<'a> {
     replaced: Vec<u32>,
     /// Number of skipped entries.
     skipped: u64,
-    /// A binary heap of positions in `cursors`, the one with the first name on top.
+    /// A binary heap of positions in `cursors`; the cursor with the first name is on top.
     heap: Vec<usize>,
 }
 
@@ -250,7 +251,7 @@ impl<'a> Dossiers<'a> {
     }
 
     /// Starts at the first name that is `from` or later, and returns only names with one of `labels`.
-    /// Others are skipped in blocks, so this takes no longer than decoding the batches.
+    /// Other names are skipped in blocks, so this takes no longer than decoding the batches.
     ///
     /// # Errors
     /// A batch does not decode.
@@ -296,8 +297,8 @@ impl<'a> Dossiers<'a> {
         }))
     }
 
-    /// Takes the only entry of a name, from the list with number `batch`. Returns whether the name is
-    /// registered.
+    /// Stores the only entry of a name, which is from the list with number `batch`. Returns whether
+    /// the name is registered.
     fn take_one(&mut self, entry: &EntryFields<'a>, batch: u32) -> bool {
         self.drops.clear();
         self.features = &[];
@@ -313,7 +314,7 @@ impl<'a> Dossiers<'a> {
     }
 
     /// Takes `first`, from the list with number `batch`, and all further entries of the same name.
-    /// Returns the base of the last one and whether the name is registered.
+    /// Returns the base of the last entry and whether the name is registered.
     #[inline(never)]
     fn take_all(&mut self, first: EntryFields<'a>, batch: u32) -> Result<(Base, bool), BatchError> {
         self.seen.clear();
@@ -493,7 +494,7 @@ mod tests {
         }
     }
 
-    /// Returns each dossier as its name and the rest as text.
+    /// Returns each dossier as its name and, as text, its other fields.
     fn every(mut dossiers: Dossiers<'_>) -> Vec<(String, String)> {
         let mut all = Vec::new();
         while let Some(dossier) = dossiers.gather().expect("decodes") {
@@ -542,7 +543,8 @@ mod tests {
         };
         let only = |text: &str, first_batch| (vec![text.to_owned()], first_batch);
         let may = Some("2026-05-20");
-        // Repeated on every day until the release, which may differ by a day.
+        // Lists repeat the drop on every day until its release, and may give release dates that
+        // differ by a day.
         let daily = [
             ("2026-05-01", may, false, 1),
             ("2026-05-02", may, false, 2),
@@ -556,12 +558,14 @@ mod tests {
         let other = [daily[0], ("2026-09-01", Some("2026-09-20"), false, 9)];
         assert_eq!(drops(&other).0.len(), 2);
         assert_eq!(drops(&other).1, 2);
-        // A zone file shows what a list announced; a list dates what a zone file showed.
+        // A zone file confirms a drop that a list announced; a list gives the date of a drop that a
+        // zone file showed.
         let seen = [daily[0], ("2026-05-15", None, false, 9)];
         assert_eq!(drops(&seen), only("2026-05-01 2026-05-20 false", 1));
         let dated = [("2026-04-16", None, false, 1), ("2026-05-16", may, false, 2)];
         assert_eq!(drops(&dated), only("2026-04-16 2026-05-20 false", 1));
-        // Plain lists of successive days are one drop until the lifecycle of the TLD ends, in any order.
+        // Plain lists of successive days describe one drop until the lifecycle of the TLD ends,
+        // whatever the order of ingests.
         let [a, b, c] =
             ["2026-11-24", "2026-11-25", "2026-12-29"].map(|date| (date, None, false, 1));
         for lists in [[a, b, c], [c, a, b], [b, c, a], [c, b, a]] {

@@ -77,7 +77,7 @@ impl Corpus {
         Corpus::locked(folder, lock)
     }
 
-    /// Opens the corpus under a held lock, so that all temporary files are leftovers.
+    /// Opens the corpus under a held lock; all temporary files are therefore leftovers.
     fn locked(folder: PathBuf, lock: FolderLock) -> Result<Corpus, CorpusError> {
         let corpus = Corpus { folder, _lock: lock };
         corpus.remove_leftovers()?;
@@ -112,7 +112,7 @@ impl Corpus {
                 file.check(batch.meta())?;
                 Ok(batch.meta().lists().len() as u64)
             });
-            // A missing file was replaced by a concurrent compaction.
+            // If a file is missing, a concurrent compaction has replaced it.
             if opened.is_ok() || file.path.exists() {
                 found.note(opened);
             }
@@ -171,7 +171,8 @@ impl Corpus {
         self.files()?.iter().map(read).collect()
     }
 
-    /// Returns the files of all batches, oldest first. Their lists are numbered from 1 without gaps.
+    /// Returns the files of all batches, oldest first. The lists of the batches are numbered from 1
+    /// without gaps.
     fn files(&self) -> Result<Vec<BatchFile>, CorpusError> {
         let (files, _) = self.files_and_superseded()?;
         let mut missing = 1;
@@ -184,7 +185,8 @@ impl Corpus {
         Ok(files)
     }
 
-    /// Returns the files of batches, oldest first, and those whose lists are also in another file.
+    /// Returns the files of batches, oldest first, and separately the files whose lists are also in
+    /// another file.
     fn files_and_superseded(&self) -> Result<(Vec<BatchFile>, Vec<BatchFile>), CorpusError> {
         files_and_superseded(&self.folder)
     }
@@ -278,13 +280,13 @@ impl Corpus {
     }
 }
 
-/// A temporary file, which is removed on drop unless it was renamed, so that it does not take space
-/// on a full disk.
+/// A temporary file that is removed on drop unless it was renamed, so that it does not fill the
+/// disk.
 struct Unpublished(PathBuf);
 
 impl Drop for Unpublished {
     fn drop(&mut self) {
-        // Fails if the file was renamed.
+        // This fails, as it should, if the file was renamed.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -326,7 +328,7 @@ fn files_and_superseded(folder: &Path) -> Result<(Vec<BatchFile>, Vec<BatchFile>
 /// Result of [`Corpus::verify`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// Number of sound files and lists.
+    /// Number of undamaged files and their lists.
     pub files: u64,
     pub lists: u64,
     /// Problems of damaged files, with remedies.

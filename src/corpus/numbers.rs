@@ -1,6 +1,7 @@
-//! Numbers of lists. No number is used twice, because alert rules store the last number they were
-//! matched with. The file [`LAST`] stores the last assigned number. If an operator removes the
-//! newest batches, the next list still gets a new number, and empty batches fill the gap.
+//! Numbers of lists. No number is used twice, because each alert rule stores the number of the last
+//! batch it was matched against. The file [`LAST`] stores the last assigned number. If an operator
+//! removes the newest batches, the next list still gets a new number, and empty batches fill the
+//! gap in the numbers.
 
 use std::fs;
 use std::io::{self, BufWriter, Write};

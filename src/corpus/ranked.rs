@@ -1,5 +1,5 @@
-//! Popularity lists: the newest of each kind, in its own file beside the batches. They rank names and have
-//! no drops. A rebuild joins them with the names that dropped; scores do not use them.
+//! Popularity lists: the newest of each kind, in its own file beside the batches. Such a list ranks names
+//! and contains no drops. A rebuild joins the lists with the names that dropped; scores do not use them.
 //!
 //! ```text
 //! magic "DDXRANKS"  version u16

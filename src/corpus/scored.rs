@@ -7,7 +7,7 @@ use crate::feeds::Sighting;
 use crate::scorer::{Base, Scorer, Scratch};
 use crate::vocab::name::DomainName;
 
-/// Number of rows that one task scores. Their features share a buffer.
+/// Number of rows that one task scores. The features of these rows share a buffer.
 const CHUNK_ROWS: usize = 4_096;
 
 /// One row of a batch.
@@ -15,7 +15,7 @@ pub struct ScoredRow {
     pub name: DomainName,
     pub record: StoredObservation,
     base: Base,
-    /// Location of its features: chunk, start and length.
+    /// Location of the row's features: chunk, start and length.
     features: (u32, u32, u8),
 }
 

@@ -47,11 +47,11 @@ pub struct Sorter {
     folder: TempDir,
 }
 
-/// The thread that writes a run, if any. It returns the emptied row buffer.
+/// The thread that writes a run, if any. The thread returns the emptied row buffer.
 #[derive(Default)]
 struct Spilling(Option<JoinHandle<Result<Vec<ScoredRow>, BatchError>>>);
 
-/// Sorted runs, in the order of their rows. Dropping this removes the files.
+/// Sorted runs, in the order of their rows. Dropping this value removes the files.
 pub struct Runs {
     batches: Vec<Batch>,
     _folder: TempDir,
@@ -69,8 +69,8 @@ impl Runs {
         let ranges = (blocks * batch::BLOCK_ENTRIES as usize).div_ceil(2 * SEGMENT_ROWS);
         let cuts = merge::cuts(&self.batches, ranges);
         let at: Vec<usize> = (0..=cuts.len()).collect();
-        // Segments stay in memory until written, so each wave has just enough to keep all cores
-        // busy.
+        // Segments stay in memory until they are written, so each round has just enough ranges to
+        // keep all cores busy.
         for wave in at.chunks(2 * rayon::current_num_threads()) {
             let segments: Vec<EncodedEntries> = wave
                 .par_iter()
