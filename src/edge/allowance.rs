@@ -1,5 +1,5 @@
 //! Authentication, plan check and daily allowance, in this order. A request that passes the first two
-//! counts, regardless of its response.
+//! checks counts against the allowance, whatever its response is.
 
 use axum::extract::Request;
 use axum::http::header::{AUTHORIZATION, COOKIE};
@@ -18,7 +18,7 @@ use crate::{origin, session};
 /// Checks that the caller's plan includes the JSON API and its key has the scope.
 ///
 /// # Errors
-/// 403 without them.
+/// 403 if either is missing.
 pub fn check_json(caller: &Caller, scope: Option<Scope>) -> Result<(), ApiError> {
     if caller.plan < Plan::Pro {
         return Err(ApiError::JsonPlanRequired(caller.plan));
@@ -71,8 +71,8 @@ fn check_scope(caller: &Caller, scope: Scope) -> Result<(), ApiError> {
     if caller.scopes.holds(scope) { Ok(()) } else { Err(ApiError::ScopeRequired(scope)) }
 }
 
-/// Checks the caller of a long response again: meanwhile its key may have been revoked, or its account
-/// disabled or moved to another plan.
+/// Checks the caller of a long response again, because its key may have been revoked meanwhile, or its
+/// account disabled or moved to another plan.
 ///
 /// # Errors
 /// The same as before the response.

@@ -1,5 +1,5 @@
-//! Headers that control which caches may reuse a response. The server adds them to every response, its
-//! own errors included, so that no handler can forget them (`data/docs/network.md`).
+//! Headers that control which caches may reuse a response. The server adds these headers to every
+//! response, its own errors included, so that no handler can forget them (`data/docs/network.md`).
 
 use axum::http::header::{CACHE_CONTROL, VARY, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 pub enum Caching {
     /// The current state of this instance.
     Health,
-    /// Only the URL: the index of endpoints, documents and styles.
+    /// Only the URL, for the index of endpoints, documents and styles.
     Public,
     /// The API key.
     Key,
@@ -60,7 +60,7 @@ pub fn vary(headers: &mut HeaderMap, name: &'static str) {
     let mut lines = headers.get_all(VARY).iter();
     let value = match (lines.next(), lines.next()) {
         (None, _) => HeaderValue::from_static(name),
-        // The case of nearly every API response, which needs no allocation.
+        // This is the case for nearly every API response, and it needs no allocation.
         (Some(line), None) if line == "accept-encoding" && name == "authorization" => {
             HeaderValue::from_static("accept-encoding, authorization")
         }

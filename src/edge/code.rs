@@ -34,7 +34,7 @@ macro_rules! codes {
                 match self { $(Code::$code => Retry::$retry),* }
             }
 
-            /// Condition under which it occurs, for the documentation.
+            /// Condition under which the error occurs, for the documentation.
             pub const fn when(self) -> &'static str {
                 match self { $(Code::$code => $when),* }
             }

@@ -11,7 +11,7 @@ pub const DROP_CSV_BYTES: usize = 144;
 
 /// Header line of the drops export.
 pub const DROPS_CSV_HEADER: &str = "domain,tld,length,dqs,explanation\r\n";
-/// Byte order mark. Without it, Excel decodes the file with the code page of the machine.
+/// Byte order mark. Without one, Excel decodes the file with the code page of the machine.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// The start of a CSV file: a byte order mark if `bom`, then the header line.

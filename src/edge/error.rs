@@ -15,7 +15,8 @@ use crate::rate_limit::rate_limit_headers;
 use crate::service::error::{ApiError, wait_s};
 use crate::vocab::plan::Plan;
 
-/// `Retry-After` of an export refused because others of its account are running; most take less.
+/// `Retry-After` of an export refused because others of its account are running; most exports take
+/// less.
 const EXPORT_RETRY_AFTER_S: u32 = 5;
 /// `Retry-After` of a refused long poll or stream; a long poll ends within half a minute.
 const STREAM_RETRY_AFTER_S: u32 = 30;
@@ -231,7 +232,7 @@ fn of_write(err: &WriteError, of: impl FnOnce(Code) -> Refusal) -> Refusal {
             };
             of(code).retry_after(retry_after_s)
         }
-        // Unexpected here: [`ApiError`] has its own variants for these.
+        // The following errors do not occur here: [`ApiError`] has its own variants for them.
         WriteError::NotFound
         | WriteError::Invalid { .. }
         | WriteError::Random(_)

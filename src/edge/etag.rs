@@ -1,5 +1,6 @@
-//! Entity tags. A tag is a digest of a response's inputs (index generation, day, query), so a client
-//! with a current response gets a 304 before any query runs (RFC 9110 §13.1.2).
+//! Entity tags. A tag is a digest of a response's inputs (index generation, day, query), so the
+//! server can send a 304 to a client with a current response before any query runs (RFC 9110
+//! §13.1.2).
 
 use std::sync::Arc;
 
@@ -10,12 +11,12 @@ use axum::response::{IntoResponse, Response};
 use crate::index::Index;
 use crate::index::filter::AsOf;
 
-/// Version of the response format. Increment it whenever the same query on the same index yields other
-/// bytes.
+/// Version of the response format. Increment the version whenever the response to the same query on
+/// the same index changes.
 const FORMAT_VERSION: u32 = 3;
 /// Length of the digest in a tag, in bytes; enough to make collisions infeasible.
 const TAG_BYTES: usize = 16;
-/// Suffixes of the tags of compressed responses, which are representations of their own.
+/// Suffixes of the tags of compressed responses, since each is a separate representation.
 const SUFFIXES: [&str; 2] = ["-gzip", "-zstd"];
 
 /// Header with the index generation that served the response.
@@ -44,7 +45,7 @@ impl Tag {
         for number in more {
             hasher.update(&number.to_le_bytes());
         }
-        // The URI as sent: tags are compared per URI.
+        // The URI is used as sent, because tags are compared per URI.
         hasher.update(uri.path().as_bytes());
         hasher.update(b"?");
         hasher.update(uri.query().unwrap_or_default().as_bytes());

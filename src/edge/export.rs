@@ -68,8 +68,8 @@ pub struct Started {
 }
 
 /// The slots of the account and of the server that an export takes. The body and the task that fills it
-/// share them, and the first to be dropped releases them: the body when its client has read the end or
-/// disconnected, the task when the client has stalled for too long.
+/// share the slots, and the first of the two to be dropped releases them. The body is dropped when its
+/// client has read to the end or disconnected, the task when the client has stalled for too long.
 #[derive(Clone)]
 struct Slots(Arc<Mutex<Option<HeldSlots>>>);
 
@@ -97,8 +97,8 @@ where
 }
 
 impl Export {
-    /// Counts the export, unless only its headers are requested. Must be called after validating the
-    /// parameters.
+    /// Counts the export, unless only its headers are requested. Must be called after the parameters
+    /// were validated.
     ///
     /// # Errors
     /// 429 while the account runs as many exports as its plan allows, or when the day's budget is
@@ -141,9 +141,9 @@ pub fn file_response(
     response
 }
 
-/// A body with the header line and the rows that `write` makes of `places`, one chunk at a time. A
-/// task writes the next chunk while the client reads. It ends when the client takes no chunk for too
-/// long, since a closed window is the only sign of a stalled HTTP/2 client.
+/// A body with the header line and the rows that `write` creates from `places`, one chunk at a time.
+/// A task writes the next chunk while the client reads. The task ends when the client takes no chunk
+/// for too long, since a closed window is the only sign of a stalled HTTP/2 client.
 pub fn chunks<P: Send + Sync + 'static>(
     started: Started,
     header: impl Into<Cow<'static, str>>,
@@ -163,8 +163,8 @@ pub fn chunks<P: Send + Sync + 'static>(
     }))
 }
 
-/// The body of the response to HEAD. Like the rows, it has no declared length, so the headers equal those
-/// of GET.
+/// The body of the response to HEAD. Like the response to GET, this response has no declared length, so
+/// their headers are equal.
 pub fn no_rows() -> Body {
     Body::from_stream(stream::empty::<io::Result<Bytes>>())
 }
@@ -237,7 +237,7 @@ async fn send_chunks<P: Send + Sync + 'static>(
             // Converting the error also logs it.
             Err(err) => return drop(Refusal::from(err)),
         };
-        // Fails if the client disconnected or stalled.
+        // Sending fails if the client disconnected or stalled.
         if sender.send_timeout(item, started.app.limits.stall).await.is_err() {
             return;
         }

@@ -19,7 +19,8 @@ pub struct Origin(String);
 
 impl Origin {
     /// Determines the origin of a request, which arrived with TLS or without. A trusted proxy reports the
-    /// scheme and host that its client used: each hop adds its own host, and the first scheme is the client's.
+    /// scheme and host that its client used: each proxy adds the host that it saw, and the first scheme is the
+    /// client's.
     pub fn new(headers: &HeaderMap, has_tls: bool, client: &Client) -> Origin {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let forwarded = |name: &str| text(name).filter(|_| client.through_proxy);

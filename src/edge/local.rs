@@ -80,8 +80,8 @@ pub fn judge(app: &App, extensions: &Extensions, headers: &HeaderMap, version: V
 }
 
 /// Whether the request shows signs of a proxy, or differs from those of a browser on this machine. An
-/// unconfigured proxy such as nginx uses HTTP/1.0 or closes each connection, and the headers of its visitors'
-/// browsers name the host that they see.
+/// unconfigured proxy such as nginx uses HTTP/1.0 or closes each connection, and the browsers of its visitors
+/// send headers that name the public host.
 fn is_forwarded(headers: &HeaderMap, version: Version) -> bool {
     let is_added = |name: &str| {
         FORWARDING.contains(&name) || FORWARDING_PREFIXES.iter().any(|it| name.starts_with(it))

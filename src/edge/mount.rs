@@ -1,8 +1,8 @@
 //! The path prefix under which the server is reached, as in `public_url =
 //! "https://example.com/drops"`.
 //!
-//! Routes, handlers and templates use paths without the prefix. It is stripped from the path of each request,
-//! unless a proxy has done so already, and added to the URLs in the headers and pages of responses.
+//! Routes, handlers and templates use paths without the prefix. The prefix is stripped from the path of each
+//! request, unless a proxy has done so already, and added to the URLs in the headers and pages of responses.
 
 use std::sync::Arc;
 
@@ -43,7 +43,8 @@ impl Mount {
         }))
     }
 
-    /// Strips the prefix from the URI of a request. A path without it came through a proxy that strips it.
+    /// Strips the prefix from the URI of a request. A path without the prefix came through a proxy
+    /// that strips it.
     pub fn enter(&self, uri: &mut Uri) {
         let Some(inner) = &self.0 else { return };
         let Some(rest) = uri.path().strip_prefix(&inner.path) else { return };

@@ -31,16 +31,16 @@ pub struct Operation {
     /// Class of its requests. A [`Class::Stream`] counts as a read unless the request waits.
     pub class: Class,
     pub caching: Caching,
-    /// Whether it writes user data; some POSTs only compute.
+    /// Whether the operation writes user data; some POSTs only compute.
     pub changes: bool,
-    /// Whether its responses carry an `ETag` and `If-None-Match` is honoured.
+    /// Whether the responses carry an `ETag` and `If-None-Match` is honoured.
     pub tagged: bool,
     /// Handler of `GET` on the same path; `If-Match` is compared with the `ETag` of its response. `None`
     /// for a path without `GET`.
     pub current: Option<MakeRoute>,
-    /// Whether its response is the representation of the resource, with the same `ETag` as `GET`.
+    /// Whether the response is the representation of the resource, with the same `ETag` as `GET`.
     pub represents: bool,
-    /// Whether its responses name the index generation they were computed from.
+    /// Whether the responses name the index generation they were computed from.
     pub of_index: bool,
     /// `operationId`, from which client generators derive method names.
     pub id: &'static str,
@@ -175,7 +175,7 @@ impl Operation {
         Operation { current: Some(route), ..self }
     }
 
-    /// Whether `If-Match` applies: the operation replaces, changes or removes a resource.
+    /// Whether `If-Match` applies, because the operation replaces, changes or removes a resource.
     pub fn is_conditional(&self) -> bool {
         self.changes && matches!(self.method, "PUT" | "PATCH" | "DELETE")
     }

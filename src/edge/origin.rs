@@ -7,8 +7,8 @@ use axum::http::header::{HOST, HeaderName, ORIGIN, REFERER};
 
 const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Whether one of our own pages sent a state-changing request. False if no such header is present:
-/// every browser sends one with a POST.
+/// Whether one of our own pages sent a state-changing request. False if no such header is present,
+/// because every browser sends one with a POST.
 pub fn is_same_origin(headers: &HeaderMap) -> bool {
     match headers.get(SITE) {
         Some(site) => site == "same-origin",

@@ -18,9 +18,9 @@ pub struct Client {
 }
 
 impl Client {
-    /// Determines the client behind a connection from `connected`. If that is one of the trusted
-    /// `proxies` (in canonical form), the client is the last untrusted address in `X-Forwarded-For`;
-    /// clients can forge the entries before it.
+    /// Determines the client behind a connection whose peer is `connected`. If the peer is one of
+    /// the trusted `proxies` (in canonical form), the client is the last untrusted address in
+    /// `X-Forwarded-For`; clients can forge the entries before it.
     pub fn from_headers(connected: IpAddr, headers: &HeaderMap, proxies: &[IpAddr]) -> Client {
         let is_proxy = |address: &IpAddr| proxies.contains(&address.to_canonical());
         if !is_proxy(&connected) {

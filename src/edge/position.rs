@@ -21,7 +21,7 @@ use crate::service::site::CookieKind;
 /// Header of responses to writes, and of requests that depend on them.
 pub const HEADER: HeaderName = HeaderName::from_static("x-log-position");
 const COOKIE: &str = "dropdex-position";
-/// By then, all nodes have long caught up or are not ready.
+/// By then, every node has either caught up or is not ready.
 const COOKIE_LIFE_S: u32 = 60;
 /// Time allowed for a node to catch up. Most take a few milliseconds.
 const WAIT_MAX: Duration = Duration::from_millis(100);
@@ -45,7 +45,7 @@ impl FromStr for LogPosition {
     }
 }
 
-/// The start of a request, identified by the index in use then.
+/// The start of a request, identified by the index that was in use then.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment(Option<u64>);
 
@@ -61,7 +61,8 @@ impl Positions {
     /// Waits until this node has reached the position that a request sends.
     ///
     /// # Errors
-    /// 400 for a header that no node sent, 503 if the node stays behind or the other nodes serve newer lists.
+    /// 400 for a header that no node sent, 503 if the node does not catch up in time or the other
+    /// nodes serve newer lists.
     pub async fn reach(&self, headers: &HeaderMap) -> Result<Moment, ApiError> {
         if self.live.is_behind() {
             return Err(ApiError::NodeBehind);
@@ -74,8 +75,8 @@ impl Positions {
         Ok(Moment(self.live.epoch()))
     }
 
-    /// Adds the log position to a response. It is at least that of the state that the response was
-    /// built from.
+    /// Adds the log position to a response. The position is at least that of the state from which
+    /// the response was built.
     pub fn tell(&self, request: &HeaderMap, response: &mut HeaderMap) {
         let position = LogPosition(self.store.log_position()).to_string();
         if !request.contains_key(AUTHORIZATION) {
@@ -92,8 +93,8 @@ impl Positions {
         }
     }
 
-    /// Whether the same index was in use ever since, and belongs to the returned position. Otherwise the response may
-    /// come from another one.
+    /// Whether the same index has been in use since the start of the request, and belongs to the returned position.
+    /// Otherwise the response may come from another index.
     pub fn saw_one_index(&self, Moment(epoch): Moment) -> bool {
         epoch.is_some() && self.live.epoch() == epoch && !self.live.is_behind()
     }
@@ -106,7 +107,8 @@ fn shown(headers: &HeaderMap) -> Result<Option<LogPosition>, ApiError> {
             ApiError::parameter("X-Log-Position", "is not a position that this service returned")
         });
     }
-    // An invalid cookie is ignored: the browser may still have one of an earlier installation.
+    // An invalid cookie is ignored, because the browser may still have one from an earlier
+    // installation.
     let cookie =
         CookieJar::from_headers(headers).get(COOKIE).and_then(|it| it.value().parse().ok());
     Ok(cookie)

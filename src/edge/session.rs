@@ -12,8 +12,8 @@ use crate::accounts::{Person, SESSION_KEPT_MAX, SessionLife, Token};
 use crate::service::app::App;
 use crate::service::site::CookieKind;
 
-/// The cookie that carries `token`. It expires with the browser session unless the user chose to
-/// stay logged in; the server ends the session in any case.
+/// The cookie that carries `token`. The cookie expires with the browser session unless the user
+/// chose to stay logged in; the server ends the session in any case.
 pub fn cookie(kind: CookieKind, token: &Token, life: SessionLife) -> Cookie<'static> {
     let mut cookie = build(kind, token.reveal().to_owned());
     if life == SessionLife::Kept {
@@ -45,7 +45,8 @@ pub fn of_request(app: &App, parts: &Parts, now: DateTime<Utc>) -> Option<Person
 }
 
 /// Returns the user of the cookie, if the session is valid at `now`. The owner of a single-user server
-/// without a password has a cookie for plain HTTP, since not every browser keeps secure cookies there.
+/// without a password has a cookie that is also sent over plain HTTP, since not every browser keeps
+/// secure cookies there.
 pub fn find(app: &App, headers: &HeaderMap, now: DateTime<Utc>) -> Option<Person> {
     let person = |kind| app.store.person(&token_in(kind, headers)?, now);
     let owner = || person(CookieKind::PlainHttp).filter(|person| person.session.is_none());
