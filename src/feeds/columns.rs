@@ -14,7 +14,7 @@ use crate::vocab::header;
 pub(super) enum Role {
     /// The domain name.
     Name { rank: usize },
-    /// A day, with its rank within its meaning, and its order of day and month.
+    /// A day, with its rank among columns of the same meaning, and its order of day and month.
     Day { meaning: Meaning, rank: usize, order: SlashOrder },
 }
 
@@ -23,13 +23,15 @@ pub(super) enum Role {
 pub(super) enum Meaning {
     /// The day the registry releases the name.
     Release,
-    /// The day the registry deletes the name: the release, unless another column has that name.
+    /// The day the registry deletes the name. This day is the release, unless another column has
+    /// that name.
     Deletion,
-    /// A day called drop: vendors mean the release, others the day the name left its zone.
+    /// A day called drop. Vendors mean the release; others mean the day the name left its zone.
     DropOrRelease,
     /// `drop_date` as spelled in native CSV: the day the name left its zone.
     Drop,
-    /// The end of an auction, or just a date: the release if no other column is.
+    /// The end of an auction, or a date without a meaning. This day is the release if no other
+    /// column contains it.
     End,
 }
 
@@ -44,7 +46,7 @@ pub(super) struct Fields<T> {
     name: Option<(usize, T)>,
     /// Days, indexed by [`Meaning`].
     days: [Option<Ranked<T>>; MEANINGS],
-    /// Which meanings occur, even without a value.
+    /// The meanings that occur, even without a value.
     said: [bool; MEANINGS],
 }
 
@@ -69,7 +71,7 @@ impl<T> Fields<T> {
         Fields { name: Some((0, name)), ..Fields::default() }
     }
 
-    /// Records that a column or key of this role exists, but has no value here.
+    /// Records that a column or key of this role exists but has no value in this row.
     pub(super) fn mention(&mut self, role: Role) {
         if let Role::Day { meaning, .. } = role {
             self.said[meaning as usize] = true;
@@ -168,7 +170,7 @@ pub(super) const NAME_WORDS: &str = "domain, domain_name, dominio, name";
 pub(super) const DATE_WORDS: &str = "drop_time, dropped, purged, deletion_time, deleted_at, release_at, release_date, date_available, \
      available_from, auction end date, date";
 
-/// Column that identifies an .au list, whose `Date` has the day first.
+/// Column that identifies an .au list, in whose `Date` the day comes first.
 const AU_COLUMN: &str = "eligiblepurgetimeutc";
 
 /// Role of a column or key; `None` if it is not used.
@@ -204,7 +206,7 @@ pub(super) struct Header {
 
 /// Maximum lines of preamble before a header; SnapNames has two.
 const PREAMBLE_LINES_MAX: u64 = 20;
-/// Maximum characters of a column's name to keep.
+/// Maximum characters that are kept of a column's name.
 const CELL_CHARS_MAX: usize = 80;
 
 impl Header {
@@ -239,7 +241,7 @@ impl Header {
             && self.cells.iter().any(|cell| matches!(role(cell), Some(Role::Name { .. })))
     }
 
-    /// Whether more than one column has a name.
+    /// Whether more than one column has a non-empty name.
     pub(super) fn names_several(&self) -> bool {
         self.cells.iter().filter(|cell| !cell.is_empty()).count() > 1
     }
@@ -420,7 +422,7 @@ mod tests {
             ),
             (["domain", "droptime", "deletiondate"], "domain droptime deletiondate []"),
             (["domain", "deletedate", "releaseat"], "domain deletedate releaseat []"),
-            // A date called drop is the release only if it is the sole date.
+            // A date called drop is the release only if there is no other date.
             (["domain", "dropDate", "price"], "domain - dropDate []"),
             (["domain", "dropDate", "date"], "domain - dropDate [date]"),
             (["domain", "dropDate", "enddate"], "domain - dropDate [enddate]"),

@@ -20,7 +20,7 @@ use super::error::FeedProblem;
 
 /// Number of leading bytes by which the format of a text is recognised.
 pub(super) const HEAD_BYTES: usize = 64 << 10;
-/// Unpacked bytes allowed at any ratio, for headers and small repetitive lists.
+/// Number of unpacked bytes that are allowed at any ratio, for headers and small repetitive lists.
 const FREE_BYTES: u64 = 64 << 20;
 /// Maximum unpacked bytes per packed byte beyond [`FREE_BYTES`]. Real lists have ratios of 3 to 15.
 const RATIO_MAX: u64 = 100;
@@ -38,7 +38,7 @@ pub(super) type Input = Box<dyn Read + Send>;
 pub(super) struct ListText {
     /// The whole text including the head, without a byte-order mark.
     pub(super) input: Input,
-    /// The first [`HEAD_BYTES`] of the text, or all of it.
+    /// The first [`HEAD_BYTES`] of the text, or the whole text if it is shorter.
     pub(super) head: Vec<u8>,
     /// Name of the file inside a zip archive.
     pub(super) inner_name: Option<String>,
@@ -65,8 +65,8 @@ pub(super) fn open(path: &Path) -> Result<ListText, FeedProblem> {
     Ok(ListText { input, head, inner_name, bytes_read })
 }
 
-/// Whether the file is plain text without a final line break, as left by an unfinished writer. Truncated
-/// packed files and JSON are detected when read.
+/// Whether the file is plain text without a final line break, which an unfinished write may leave.
+/// Truncated packed files and JSON are detected when read.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -101,7 +101,8 @@ fn peek(mut input: Input, bytes: usize) -> Result<(Vec<u8>, Input), FeedProblem>
     Ok((head, Box::new(whole)))
 }
 
-/// Recognises UTF-16 without a byte-order mark by an ASCII start, where every second byte is 0.
+/// Recognises UTF-16 without a byte-order mark if the text starts with ASCII, so that every second
+/// byte is 0.
 fn utf16(start: &[u8]) -> Option<&'static Encoding> {
     let (units, _) = start.as_chunks::<2>();
     let is_ascii = |low: u8, high: u8| low != 0 && low.is_ascii() && high == 0;
@@ -253,8 +254,8 @@ fn is_padding(input: &mut impl BufRead) -> io::Result<bool> {
     }
 }
 
-/// Reads all members of a gzip file (RFC 1952 §2.2). Zero bytes may follow the last one, but no other
-/// bytes, because a damaged member looks the same.
+/// Reads all members of a gzip file (RFC 1952 §2.2). Zero bytes may follow the last member, but no
+/// other bytes, because a damaged member would look the same.
 struct GzipMembers<R> {
     /// The current member; `None` at the end.
     member: Option<GzDecoder<R>>,
@@ -354,8 +355,8 @@ impl<R: Read> Read for ZstdFrames<R> {
 
 /// Opens the only file of a zip archive and returns its name.
 ///
-/// The `zip` crate only locates the data, because its readers borrow the archive and this one must be
-/// owned.
+/// The `zip` crate only locates the data, because its readers borrow the archive and the reader here
+/// must own it.
 fn zip_member(mut file: File, bytes_read: &Arc<AtomicU64>) -> Result<(Input, String), FeedProblem> {
     let member = ZipMember::find(&file).map_err(|error| match error {
         ZipRefusal::Files(files) => FeedProblem::ZipFiles { files },

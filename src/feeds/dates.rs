@@ -1,6 +1,6 @@
 //! Dates in lists, as registries and vendors write them.
 //!
-//! All become UTC days or instants; a time without a zone is taken as UTC.
+//! All dates become UTC days or instants; a time without a zone is taken as UTC.
 
 use chrono::{DateTime, FixedOffset, NaiveDate, NaiveTime, Utc};
 
@@ -14,7 +14,8 @@ pub(super) enum SlashOrder {
     MonthFirst,
     /// `DD/MM/YYYY`: .au, .mx.
     DayFirst,
-    /// Unknown order; accepted only if just one order is possible, or AM/PM indicates a US vendor.
+    /// Unknown order; a date is accepted only if just one order is possible, or AM/PM indicates a
+    /// US vendor.
     Unknown,
 }
 
@@ -94,7 +95,7 @@ pub(super) fn day_first(text: &str, column: &'static str) -> Result<Option<Day>,
 }
 
 /// Parses the line above the names of .pl (`2026-04-07 08:10:56 MEST`) and .mx (`01/10/26 03:00:16
-/// GMT-6`). The zone is required, because a mere date is not a timestamp.
+/// GMT-6`). The zone is required, because a date without one is not a timestamp.
 pub(super) fn stamp(line: &str) -> Option<DateTime<Utc>> {
     let (date, time) = split_date(line.trim());
     let clock = Clock::parse(time)?;
@@ -138,8 +139,8 @@ const MONTHS: [&str; 12] = [
 const WEEKDAYS: [&str; 7] =
     ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
-/// Returns the index of the name that equals `word` or that it abbreviates to at least three
-/// letters.
+/// Returns the index of the name that equals `word`, or of which `word` is an abbreviation with at
+/// least three letters.
 fn named(word: &str, names: &[&str]) -> Option<usize> {
     let is_start = |name: &&str| {
         let start = name.get(..word.len());
@@ -194,8 +195,8 @@ fn slashed(text: &str, order: SlashOrder) -> Slashed {
         NaiveDate::from_ymd_opt(year, month, day)
     };
     if first >= 1000 {
-        // In ISO 8601, month and day have two digits. A single one may come from a truncated row:
-        // `2026-12-2` of `2026-12-27`.
+        // In ISO 8601, month and day have two digits. A single digit may come from a truncated row:
+        // `2026-12-2` from `2026-12-27`.
         if text.len() != "YYYY-MM-DD".len() {
             return Slashed::No;
         }
@@ -227,7 +228,7 @@ pub(super) fn digits(text: &str) -> Option<u32> {
     shaped.then(|| text.parse().ok()).flatten()
 }
 
-/// Parses exactly two digits. A single one may come from a truncated row.
+/// Parses exactly two digits. A single digit may come from a truncated row.
 fn two_digits(text: &str) -> Option<u32> {
     digits(text).filter(|_| text.len() == 2)
 }
@@ -421,7 +422,7 @@ mod tests {
             ("27 Nov 2026 soon", Unknown, "bad-date"),
             ("Novem 27 Nov 2026", Unknown, "bad-date"),
             ("2026-10", Unknown, "bad-date"),
-            // Truncated dates; the full text would be another day.
+            // Truncated dates; the full texts are other days.
             ("2026-12-2", Unknown, "bad-date"),
             ("2026-1-3", Unknown, "bad-date"),
             ("2026-1-13", Unknown, "bad-date"),

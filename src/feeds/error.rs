@@ -1,4 +1,5 @@
-//! Errors that make a list unreadable. Each states the finding, the expectation and the remedy.
+//! Errors that make a list unreadable. Each error states the finding, the expectation and the
+//! remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,8 @@ impl FeedError {
     }
 }
 
-/// Advice for a file that may be truncated. Writers that write a file in pieces need the temporary name.
+/// Advice for a file that may be truncated. Programs that write a file in pieces should use a
+/// temporary name.
 pub const AGAIN: &str =
     "fetch the file again; put it into an inbox under a temporary name (NAME.part), then rename it";
 
@@ -123,7 +125,8 @@ pub enum FeedProblem {
     BrokenJson { line: u64, why: &'static str },
 }
 
-/// Layers below the formats return `io::Error`. A [`FeedProblem`] wrapped in it is unwrapped here.
+/// Layers below the formats return `io::Error`. A [`FeedProblem`] that is wrapped in an `io::Error`
+/// is unwrapped here.
 impl From<io::Error> for FeedProblem {
     fn from(error: io::Error) -> FeedProblem {
         match error.downcast::<FeedProblem>() {

@@ -1,5 +1,5 @@
-//! Facts that a list's file name gives (`data/docs/sources.md`): its day, and whether it is a public
-//! list of new registrations.
+//! Facts contained in the file name of a list (`data/docs/sources.md`): its day, and whether it is a
+//! public list of new registrations.
 
 use std::path::Path;
 
@@ -33,8 +33,8 @@ impl FileNames {
         [Some(self.outer.as_str()), self.inner.as_deref()].into_iter().flatten()
     }
 
-    /// Release day in the name of an .it list. Its ten digits do not count as [`FileNames::day`],
-    /// because they do not date the list itself.
+    /// Release day in the name of an .it list. The ten digits of the name do not count as
+    /// [`FileNames::day`], because they do not date the list itself.
     pub(super) fn it_release(&self) -> Option<Day> {
         self.first(it_release)
     }
@@ -52,7 +52,7 @@ impl FileNames {
         found
     }
 
-    /// Number of days before its own that a list covers, such as 10 for `nrd-last-10-days.txt`.
+    /// Number of days before its own day that a list covers, such as 10 for `nrd-last-10-days.txt`.
     pub(super) fn days_before(&self) -> u16 {
         self.first(last_days).unwrap_or(0)
     }
@@ -66,7 +66,7 @@ impl FileNames {
     }
 }
 
-/// File name inside the archives of WhoisDS, which are themselves named only by the day.
+/// File name inside the archives of WhoisDS, whose own names contain only the day.
 const WHOISDS_INNER: &str = "domain-names.txt";
 
 /// The day in the name of a file.

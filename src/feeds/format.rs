@@ -46,7 +46,7 @@ named_enum! {
 }
 
 impl Format {
-    /// Whether a list has only names, all for one day.
+    /// Whether a list consists only of names, all for the same day.
     pub fn is_of_one_day(self) -> bool {
         matches!(self, Format::Names | Format::Registered | Format::Released)
     }

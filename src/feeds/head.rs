@@ -45,7 +45,7 @@ impl Head {
     }
 }
 
-/// Number of rows that fit a format, and of all sampled rows.
+/// Number of rows that fit a format, and number of all sampled rows.
 pub(super) struct Sample {
     pub(super) fit: usize,
     pub(super) rows: usize,

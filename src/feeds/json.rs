@@ -1,9 +1,9 @@
 //! JSON lists of any size. The elements of the top-level list are cut out and parsed one by one, so
 //! that memory holds a single element.
 //!
-//! A scanner finds the end of each element from its brackets, because a streaming parser cannot
-//! resume after a syntax error. Thus a malformed element is rejected, and reading continues with the
-//! next one. Unbalanced brackets fail the whole list.
+//! A scanner finds the end of each element by its brackets, because a streaming parser cannot resume
+//! after a syntax error. Thus a malformed element is rejected, and reading continues with the next
+//! one. Unbalanced brackets fail the whole list.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -110,8 +110,8 @@ enum Place {
 }
 
 impl Elements {
-    /// Reads the next element into `element`. Returns its line, and false if it was truncated to
-    /// [`ROW_BYTES_MAX`].
+    /// Reads the next element into `element`. Returns the line of the element, and false if the
+    /// element was truncated to [`ROW_BYTES_MAX`].
     fn next(&mut self, element: &mut Vec<u8>) -> Result<Option<(u64, bool)>, FeedProblem> {
         if let Place::Start = self.place {
             let in_object = self.enter_list(element)?;
@@ -228,7 +228,7 @@ impl Reader {
         }
     }
 
-    /// Reads the next value into `value`. Returns false if it was truncated.
+    /// Reads the next value into `value`. Returns false if the value was truncated.
     fn value(&mut self, value: &mut Vec<u8>) -> Result<bool, FeedProblem> {
         value.clear();
         let mut whole = true;

@@ -11,12 +11,12 @@ use super::error::FeedProblem;
 use super::rejects::{Reject, RejectReason};
 use super::{Observation, Row};
 
-/// Maximum bytes of a row. A name has up to 253; the widest table rows of vendors have a few
+/// Maximum bytes of a row. A name has up to 253 bytes; the widest table rows of vendors have a few
 /// thousand.
 pub(super) const ROW_BYTES_MAX: usize = 1 << 20;
 /// Maximum lines of a quoted field. Without this bound, one stray quote would swallow later rows.
 const ROW_LINES_MAX: u64 = 16;
-/// Bytes of an overlong row to keep for its reject.
+/// Number of bytes of an overlong row that are kept for its reject.
 const ROW_HEAD_BYTES: usize = 1 << 10;
 const BUFFER_BYTES: usize = 256 << 10;
 
@@ -40,7 +40,7 @@ pub(super) struct LineReader {
 }
 
 enum LineEnd {
-    /// Offset of the next line from `held.start`.
+    /// Offset of the next line, relative to `held.start`.
     At(usize),
     TooLong,
     NoLine,
@@ -149,7 +149,8 @@ enum Quotes {
     Misplaced,
 }
 
-/// State of the quotes at the end of a line. `inside` means that it starts in a quoted field.
+/// State of the quotes at the end of a line. `inside` means that the line starts within a quoted
+/// field.
 fn quotes(line: &[u8], delimiter: u8, mut inside: bool) -> Quotes {
     let mut at = 0;
     while at < line.len() || inside {
@@ -176,7 +177,7 @@ fn quotes(line: &[u8], delimiter: u8, mut inside: bool) -> Quotes {
 
 /// Splits a row with closed quotes into fields, without surrounding quotes and white space.
 ///
-/// Doubled quotes inside a field stay doubled, because no relevant field may contain one.
+/// Doubled quotes within a field stay doubled, because no relevant field may contain a quote.
 pub(super) fn split(row: &str, delimiter: u8) -> impl Iterator<Item = &str> {
     let mut rest = Some(row);
     std::iter::from_fn(move || {
@@ -189,7 +190,7 @@ pub(super) fn split(row: &str, delimiter: u8) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns true for a row of empty fields, as spreadsheets write below their data.
+/// Returns true for a row of empty fields, which spreadsheets write below their data.
 fn is_blank(row: &[u8], delimiter: u8) -> bool {
     row.iter().all(|byte| *byte == delimiter || *byte == b'"' || byte.is_ascii_whitespace())
 }
@@ -259,7 +260,7 @@ pub(super) struct LineRows<P> {
     parser: P,
     /// The delimiter, if fields may be quoted.
     delimiter: Option<u8>,
-    /// Last line of header and preamble.
+    /// Last line of the header or the preamble.
     skip_through: u64,
 }
 

@@ -1,8 +1,8 @@
 //! Readers of the lists that registries and vendors publish. [`Feed`] turns a list into [`Row`]s:
 //! observations of names, or rejects with line and reason.
 //!
-//! Readers stream, so memory does not grow with the file. They write nothing and do not know the
-//! corpus.
+//! Readers stream their input, so memory does not grow with the size of the file. Readers write
+//! nothing and do not know the corpus.
 //!
 //! A list passes through `container` (unpacks to UTF-8 within bounds), `sniff` (recognises the format)
 //! and the module of its format; `lines` splits text into rows for all formats except JSON.
@@ -65,7 +65,7 @@ pub struct Observation {
     pub sighting: Sighting,
     /// The day the name was first seen registered, if the list gives it.
     pub first_seen: Option<Day>,
-    /// Time of the observation: that of the row or, without one, that of the list.
+    /// Time of the observation: the time in the row or, without one, the time of the list.
     pub observed_at: DateTime<Utc>,
 }
 
@@ -74,8 +74,8 @@ pub struct Observation {
 pub enum Sighting {
     /// The name left its zone on `date`; the registry releases it on `release`, if the list gives it.
     Dropped { date: Day, release: Option<Day>, registered_again: bool },
-    /// The registry released the name on `on`, before the list was observed. The day it left its zone
-    /// is estimated from the lifecycle of the TLD, unless another list gives it.
+    /// The registry released the name on `on`, before the list was observed. The day on which the
+    /// name left its zone is estimated from the lifecycle of the TLD, unless another list gives it.
     Released { on: Day },
     /// The name was newly registered on `on`, which undoes a drop on or before that day.
     Registered { on: Day },
@@ -156,8 +156,9 @@ impl Feed {
         })
     }
 
-    /// Opens a zone file, packed or not. Returns its apex in lower case and without a trailing dot
-    /// (`app`, `co.uk`), and the names that it delegates as known and registered, without a time.
+    /// Opens a zone file, packed or not. Returns the apex of the zone in lower case and without a
+    /// trailing dot (`app`, `co.uk`), and the names that it delegates as known and registered,
+    /// without a time.
     ///
     /// # Errors
     /// The file cannot be read, or [`FeedProblem::NoApex`].
@@ -207,7 +208,7 @@ impl Feed {
 }
 
 impl Feed<RankedName> {
-    /// Opens a popularity list. Returns its kind and its day.
+    /// Opens a popularity list. Returns kind and day of the list.
     ///
     /// # Errors
     /// The file is not a popularity list, or its kind is unknown.
@@ -257,7 +258,7 @@ impl<T> Feed<T> {
         self.format
     }
 
-    /// Reason for the format, as a clause: "header has `domain` and `drop_date`".
+    /// Reason why the format was chosen, as a clause: "header has `domain` and `drop_date`".
     pub fn reason(&self) -> &str {
         &self.reason
     }
@@ -268,8 +269,8 @@ impl<T> Feed<T> {
         self.observed_at
     }
 
-    /// The day on which the reading depends: that of all names in a list of bare names, otherwise
-    /// [`ReadOptions::drop_date`] if the format uses it.
+    /// The day that determines how the list is read: the day of all names in a list of bare names,
+    /// otherwise [`ReadOptions::drop_date`] if the format uses it.
     pub fn day(&self) -> Option<Day> {
         self.day
     }
@@ -294,8 +295,8 @@ impl<T> Iterator for Feed<T> {
     }
 }
 
-/// Opens a zone file, packed or not. Returns its apex in lower case and without a trailing dot, and its
-/// text.
+/// Opens a zone file, packed or not. Returns the apex of the zone in lower case and without a trailing
+/// dot, and the text of the file.
 ///
 /// # Errors
 /// The file cannot be read, or [`FeedProblem::NoApex`].
@@ -363,8 +364,8 @@ fn rows(shape: ListShape, input: Input, reading: &Reading) -> Result<Rows, FeedP
     })
 }
 
-/// Names released when the registry created the list, so they dropped and were released on that
-/// day.
+/// The names were released when the registry created the list, so they dropped and were released on
+/// that day.
 fn stamped_rows(stamped: stamped::Stamped, input: Input, given: Given) -> Rows {
     let free = Given { observed_at: stamped.at, ..given }.observed_on();
     let date = given.drop_date.unwrap_or(free);

@@ -47,7 +47,7 @@ fn name(row: &str) -> Result<DomainName, NameError> {
     let (_, rest) = path;
     let is_front = rest.strip_suffix('/').unwrap_or(rest) == host;
     let host = host.strip_prefix("www.").unwrap_or(host);
-    // The URL of any other page gives no information about its name.
+    // The URL of any other page says nothing about the name in it.
     if is_front { DomainName::parse(host) } else { DomainName::parse(row) }
 }
 
@@ -56,7 +56,7 @@ fn has_dot(line: &str) -> bool {
     line.contains('.') || (!line.is_ascii() && line.contains(['\u{3002}', '\u{ff0e}', '\u{ff61}']))
 }
 
-/// Returns true for a name with nothing beside it.
+/// Returns true for a line that contains only a name.
 pub(super) fn is_bare(row: &str) -> bool {
     DomainName::parse(row).is_ok()
 }

@@ -1,4 +1,5 @@
-//! dropdex's own CSV (`data/docs/sources.md`), a target for converting lists of other tools.
+//! dropdex's own CSV (`data/docs/sources.md`), a target format for converting the lists of other
+//! tools.
 
 use chrono::{DateTime, Utc};
 
@@ -11,8 +12,8 @@ use super::{Observation, Sighting};
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
 
-/// Columns that are read. The first two are required in exactly this spelling; others may be spelled
-/// differently (`releaseDate`). Further columns are ignored.
+/// Columns that are read. The first two are required in exactly this spelling; the others may be
+/// spelled differently (`releaseDate`). Further columns are ignored.
 const COLUMNS: [&str; 7] = [
     "domain",
     "drop_date",
@@ -28,8 +29,8 @@ const COLUMNS: [&str; 7] = [
 pub(super) struct NativeColumns {
     pub(super) line: u64,
     pub(super) delimiter: u8,
-    /// Number of fields in the header. A row with fewer is rejected, because a truncated row must
-    /// not pass for one with an empty `drop_date`.
+    /// Number of fields in the header. A row with fewer fields is rejected, because a truncated row
+    /// must not be mistaken for one with an empty `drop_date`.
     count: usize,
     /// Position of each of [`COLUMNS`] in a row.
     at: [Option<usize>; COLUMNS.len()],

@@ -24,12 +24,12 @@ pub(super) struct Given {
 /// How a list is to be read.
 pub(super) struct Reading {
     pub(super) given: Given,
-    /// Statement about all names, if rows have only names.
+    /// The statement about all names, if rows consist only of names.
     pub(super) all: Option<Sighting>,
-    /// The day on which the reading depends: that of all names, or that of the options for rows
-    /// without a day.
+    /// The day that determines how the list is read: the day of all names, or the day in the
+    /// options for rows without a day.
     pub(super) day: Option<Day>,
-    /// The statement as text, for messages; empty if rows contain it.
+    /// The statement as text, for messages; empty if each row has its own.
     pub(super) clause: String,
 }
 
@@ -75,8 +75,9 @@ impl Reading {
             }
             ListShape::Registered => {
                 let day = day()?.unwrap_or(observed);
-                // A name of such a list may have dropped again since its registration. If daily lists
-                // cover several days, a name last appears when its day is the first of them.
+                // A name of such a list may have dropped again since its registration. If each daily
+                // list covers several days, a name appears for the last time when its day is the
+                // first day of the list.
                 let on = day.plus(-i32::from(names.days_before()));
                 of_all(
                     Sighting::Registered { on },

@@ -13,7 +13,7 @@ use crate::vocab::name::DomainName;
 
 const COMMENT: &str = "--";
 const DELIMITER: u8 = b';';
-/// Names of the column of names.
+/// Possible headings of the column of names.
 const NAMES: [&str; 2] = ["domena", "domain"];
 
 /// Parser of the rows of the list.

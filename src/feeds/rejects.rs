@@ -2,10 +2,10 @@
 
 use crate::vocab::name::NameError;
 
-/// Characters to keep of a rejected row, so that rejects files stay small.
+/// Number of characters that are kept of a rejected row, so that rejects files stay small.
 pub const REJECT_TEXT_CHARS_MAX: usize = 200;
 
-/// A row that could not be read. Reading continues after it.
+/// A row that could not be read. Reading continues after such a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reject {
     /// Line of the unpacked text where the row starts, counted from 1.

@@ -43,7 +43,7 @@ pub(super) enum ListShape {
 }
 
 impl ListShape {
-    /// Whether rows have only release days, so that the names dropped on the day of the list.
+    /// Whether rows have only release days; the names then dropped on the day of the list.
     pub(super) fn dates_follow_observation(&self) -> bool {
         match self {
             ListShape::Delimited(_, columns) => columns.drop.is_none() && columns.release.is_some(),
@@ -144,9 +144,9 @@ fn of_registrations(taken: Sniffed, names: &FileNames) -> Result<Sniffed, FeedPr
 /// Share of the sampled rows that must fit a format without a header.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Demand {
-    /// At least one row, if any exist, because the operator chose the format.
+    /// One row must fit, if any exist, because the operator chose the format.
     Any,
-    /// At least half of the rows.
+    /// At least half of the rows must fit.
     Most,
 }
 
@@ -154,7 +154,7 @@ impl Demand {
     /// Checks that enough rows of the sample fit.
     ///
     /// # Errors
-    /// How many fit.
+    /// The number of rows that fit.
     fn check(self, head: &Head, fits: fn(&str) -> bool, what: &str) -> Result<(), String> {
         let Sample { fit, rows } = head.fitting(fits);
         let enough = match self {

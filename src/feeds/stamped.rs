@@ -17,7 +17,7 @@ pub(super) struct Stamped {
     pub(super) at: DateTime<Utc>,
     /// Line number of the time stamp, or of the header below it, after which the rows start.
     pub(super) line: u64,
-    /// Whether the list has the .mx form: rows like `name,true` under `Dominio,Disponible`.
+    /// Whether the list has the .mx form: rows such as `name,true` below `Dominio,Disponible`.
     pub(super) flagged: bool,
 }
 
@@ -36,7 +36,7 @@ impl Stamped {
 
 const FLAG: &str = "disponible";
 
-/// Parser of rows of the .mx form. Skips names that are not released yet, because they have not
+/// Parser of rows of the .mx form. Skips names that are not yet released, because they have not
 /// dropped.
 pub(super) struct Flagged(pub(super) Names);
 

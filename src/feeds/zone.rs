@@ -20,7 +20,8 @@ use crate::vocab::name::{DomainName, NameError};
 /// Rows of a zone file: the owners of NS records one level below the apex.
 ///
 /// Records of the apex, glue, DNSSEC, deeper delegations and public suffixes below the apex (`co.uk`
-/// in uk) are skipped. Consecutive NS records of a name result in one row, separate ones in several.
+/// in uk) are skipped. Consecutive NS records of a name result in one row; records that are not
+/// consecutive result in several rows.
 pub(super) struct Delegations {
     records: ZoneRecords,
     apex: String,
@@ -91,7 +92,7 @@ pub(super) fn open_text(path: &Path) -> Result<(String, ListText), FeedProblem> 
 }
 
 /// Returns the owner of the first SOA record or, without one, the first $ORIGIN, if it is a valid
-/// zone name in ASCII. It must be canonical, because names are compared with it.
+/// zone name in ASCII. The owner must be in canonical form, because names are compared with it.
 pub(super) fn apex(head: &str) -> Option<String> {
     let is_label = |label: &str| {
         !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
@@ -137,7 +138,7 @@ const RECORD_TYPES: [&str; 11] =
 /// four characters.
 const RECORD_BYTES_MAX: usize = 512 << 10;
 
-/// Type of a record, as far as relevant here.
+/// Type of a record, as far as it is relevant here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordKind {
     Soa,
@@ -147,7 +148,7 @@ pub enum RecordKind {
     None,
 }
 
-/// State that earlier lines of a zone file set for later ones.
+/// State of a zone file that earlier lines set for later ones.
 #[derive(Default)]
 pub struct ZoneRecords {
     /// Origin of relative names in lower case, without a trailing dot.
@@ -177,15 +178,16 @@ impl ZoneRecords {
         self.open_parentheses > 0
     }
 
-    /// Sets the owner for following records without one, after the caller has parsed lines itself.
+    /// Sets the owner that applies to following records without an owner, after the caller has
+    /// parsed lines itself.
     pub fn set_owner(&mut self, owner: &str) {
         self.owner.clear();
         self.owner.push_str(owner);
         self.owner.make_ascii_lowercase();
     }
 
-    /// Reads a line and sets [`ZoneRecords::owner`] to the owner of its record. Parentheses continue a
-    /// record at any point; the kind is returned for the line with its type.
+    /// Reads a line and sets [`ZoneRecords::owner`] to the owner of its record. Parentheses may
+    /// continue a record at any point; the kind is returned for the line that contains the type.
     ///
     /// # Errors
     /// The line is not a record, is an unsupported directive, or makes the record too long.
@@ -307,8 +309,8 @@ fn is_ttl(token: &str) -> bool {
             .all(|byte| byte.is_ascii_digit() || b"wdhms".contains(&byte.to_ascii_lowercase()))
 }
 
-/// Whether a token is a class, by name or number (RFC 3597 §5). `ANY` and `NONE` occur only in
-/// messages.
+/// Whether a token is a class, by name or number (RFC 3597 §5). The classes `ANY` and `NONE` occur
+/// only in messages.
 fn is_class(token: &str) -> bool {
     let is_number = |prefix: &str| {
         let number = token.get(prefix.len()..).filter(|rest| !rest.is_empty());
@@ -448,7 +450,7 @@ mod tests {
             |owner, apex| delegated(owner, apex).map(|name| name.map(|name| name.to_string()));
         assert_eq!(name("example.com", "com"), Some(Ok("example.com".into())));
         assert_eq!(name("example.co.uk", "co.uk"), Some(Ok("example.co.uk".into())));
-        // Registrable, although listed in the private section.
+        // The name is registrable, although it is listed in the private section.
         assert_eq!(name("blogspot.com", "com"), Some(Ok("blogspot.com".into())));
         for (owner, apex) in [
             ("com", "com"),
