@@ -102,8 +102,8 @@ impl<'a> AppraisalResponse<'a> {
     }
 }
 
-/// `POST /api/v1/appraise`: scores with their signals. It stores nothing, so an `Idempotency-Key` has
-/// no effect.
+/// `POST /api/v1/appraise`: scores with their signals. An appraisal stores nothing, so an
+/// `Idempotency-Key` has no effect.
 pub async fn appraise_names(
     State(app): State<App>,
     JsonBody(body): JsonBody<AppraiseRequest>,

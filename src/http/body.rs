@@ -244,7 +244,8 @@ pub enum Patch<T> {
 }
 
 impl<T> Patch<T> {
-    /// Returns the new value, or `None` to leave it unchanged. For a value that cannot be cleared.
+    /// Returns the new value, or `None` to leave it unchanged. Use it for a value that cannot be
+    /// cleared.
     ///
     /// # Errors
     /// 400 for null.
@@ -289,7 +290,8 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
     }
 }
 
-/// A `T` that only accepts a JSON object. A derived `Deserialize` alone would accept an array too.
+/// A `T` that is deserialised only from a JSON object. A derived `Deserialize` alone would accept
+/// an array too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object<T>(pub T);
 
@@ -332,12 +334,13 @@ impl<'de> Deserialize<'de> for JsonInteger {
             }
 
             fn visit_u64<E: de::Error>(self, value: u64) -> Result<JsonInteger, E> {
-                // Such a value is out of range for every member, which is checked later.
+                // Such a value is out of range for every member; a later check rejects it.
                 Ok(JsonInteger(i64::try_from(value).unwrap_or(i64::MAX)))
             }
 
             fn visit_f64<E: de::Error>(self, value: f64) -> Result<JsonInteger, E> {
-                // Numbers beyond `i64` become its limits, which are out of range for every member.
+                // Numbers beyond `i64` become its limits, which are also out of range for every
+                // member.
                 match value.fract() == 0.0 {
                     true => Ok(JsonInteger(value as i64)),
                     false => Err(E::invalid_type(Unexpected::Float(value), &self)),

@@ -1,8 +1,8 @@
 //! `GET /api/v1/changes`: the events of names, as pages, by long poll, or as server-sent events
 //! (`data/docs/changes.md`).
 //!
-//! Filters are evaluated on current facts, with the index in use when the page is built. A waiting
-//! request holds a slot of its own class in the server, so it delays no other requests.
+//! Filters are evaluated on current facts, from the index that is in use when the page is built. A
+//! waiting request holds a slot of its own class in the server, so it delays no other requests.
 
 use std::convert::Infallible;
 use std::io::Write;
@@ -49,7 +49,7 @@ use dropdex_changes::{ChangeEntry, ChangeLog, ReadError};
 /// Time between two keep-alive messages of a stream.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Range of milliseconds after which clients of an ended stream reconnect, so that they do not all
-/// come at once.
+/// reconnect at once.
 const RETRY_MS: std::ops::Range<u32> = 1_000..5_000;
 /// Maximum number of events that a page reads to find matching ones. Testing a name takes about a microsecond.
 const SCANNED_MAX: usize = 100_000;
@@ -60,7 +60,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// Maximum number of events of a short page with filters.
 const SHORT_EVENTS: u64 = 1_000;
-/// Number of events after which a page yields to accounts that come first.
+/// Number of events after which a page yields to other accounts whose turn it is.
 const EVENTS_PER_LOOK: usize = 256;
 
 /// Pages in progress: one long and one short page per account at a time, because new events wake all
@@ -187,7 +187,8 @@ impl ChangesReader {
         loop {
             newest.mark_unchanged();
             let page = match (self.page(since, PageFormat::Array).await, last) {
-                // The allowance is used up. The last page states where to continue.
+                // The allowance is used up. The last page contains the number from which to
+                // continue.
                 (Err(ApiError::RateLimited { .. }), Some(last)) => return Ok(last),
                 (page, _) => page?,
             };
@@ -213,7 +214,7 @@ impl ChangesReader {
     ) -> Result<Response, ApiError> {
         let since = since.unwrap_or_else(|| self.app.changes.newest());
         let newest = self.app.changes.subscribe();
-        // Errors can have a status only before the stream begins.
+        // An error can be sent as a status only before the stream begins.
         let mut first = self.page(since, PageFormat::Events).await?;
         let retry = format!("retry: {}\n\n", fastrand::u32(RETRY_MS));
         first.bytes.splice(..0, retry.into_bytes());
@@ -227,13 +228,13 @@ impl ChangesReader {
         });
         let headers = [
             (CONTENT_TYPE, EVENT_STREAM),
-            // Otherwise proxies such as nginx buffer the response.
+            // Without this header, proxies such as nginx buffer the response.
             (HeaderName::from_static("x-accel-buffering"), "no"),
         ];
         Ok((headers, Body::from_stream(events)).into_response())
     }
 
-    /// Builds one page. A long one needs a turn of the account, and counts as a request.
+    /// Builds one page. A long page needs a turn of the account, and counts as a request.
     ///
     /// # Errors
     /// 401 if the key no longer works, 403 if the plan no longer includes the API.
@@ -241,7 +242,7 @@ impl ChangesReader {
         self.caller = readmit(&self.app, &self.caller, Scope::Read)?;
         let today = self.app.clock.today();
         if today != self.today {
-            // Relative dates have moved with the day.
+            // Relative dates are resolved again, because they move with the day.
             let asked = Params::new(self.uri.query()).changes(today)?;
             (self.today, self.asked) = (today, Arc::new(asked));
         }
@@ -265,7 +266,7 @@ impl ChangesReader {
                     && test.as_ref().is_none_or(|test: &NameTest<'_>| test.passes(entry.name))
             })
         };
-        // A stream answers its request long before this, so the account, which waits its turn here, must be passed.
+        // A stream responds to its request long before this, so the account that waits for its turn must be passed.
         if is_long { work::scan_for(account, make).await } else { work::run_aside(make).await }
     }
 }
@@ -381,7 +382,7 @@ impl Streamed {
         }
         loop {
             self.newest.mark_unchanged();
-            // The client reconnects, and gets the error as a status.
+            // The client reconnects and then gets the error as a status.
             let page = self.reader.page(self.since, PageFormat::Events).await.ok()?;
             self.since = page.next;
             if page.rows > 0 {
@@ -401,7 +402,7 @@ impl Streamed {
                 Err(_) if readmit(&self.reader.app, &self.reader.caller, Scope::Read).is_err() => {
                     return None;
                 }
-                // Without data, the message is not an event, but it updates the number from which the
+                // A message without data is not an event, but it updates the number from which the
                 // client continues.
                 Err(_) => return Some(format!(":\nid: {}\n\n", self.since).into()),
             }

@@ -30,8 +30,8 @@ impl QueryDigest {
         let DropFilter { common, view, contains, sort, after: _, limit: _, offset: _ } = filter;
         let mut common = common.clone();
         common.sort_lists();
-        // The digest may differ between builds, because a cursor is needed only while a client
-        // pages through a list.
+        // The digest may differ between builds, because a cursor is only used while a client pages
+        // through a list.
         let meant = format!("{common:?} {view:?} {contains:?} {sort:?}");
         QueryDigest::new(vec![("query", &meant)])
     }

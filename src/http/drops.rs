@@ -37,7 +37,7 @@ const LIMITS: Limits = Limits { default: DROPS_LIMIT_DEFAULT, max: DROPS_LIMIT_M
 
 /// Bytes of a response without its rows and TLDs.
 const FRAME_BYTES: usize = 512;
-/// Estimated microseconds of a facet, enough to need the blocking pool.
+/// Estimated cost of a facet in microseconds, which is enough to need the blocking pool.
 const FACET_US: u32 = 1_000;
 
 /// `GET /api/v1/drops`: the ranked drop list.
@@ -208,7 +208,7 @@ impl<'a> DropsResponse<'a> {
         }
     }
 
-    /// Builds the response as JSON, in one buffer. It is written by hand, like its rows.
+    /// Builds the response as JSON, in one buffer. The JSON is written by hand, like its rows.
     fn into_json(self) -> Vec<u8> {
         let tlds = self.available_tlds.as_deref().unwrap_or_default();
         let rows = self.count as usize * DROP_JSON_BYTES;

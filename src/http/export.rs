@@ -102,7 +102,7 @@ pub async fn export_drops(
     let scans = filter.common.label.has_text();
     let exports_internal = app.limits.exports_internal;
     let found = work::run_or_scan(scans, u32::MAX, move || {
-        // One extra row is requested, to know whether more rows follow.
+        // One extra row is requested, to find out whether more rows follow.
         let rows = filter.limit as usize;
         let more = DropFilter { limit: filter.limit.saturating_add(1), ..filter.clone() };
         let mut places = match exports_internal {

@@ -62,7 +62,7 @@ fn id(JsonInteger(number): JsonInteger) -> u64 {
     u64::try_from(number).unwrap_or_default()
 }
 
-/// Determines whose names the feed has.
+/// Determines the source of the feed's names.
 ///
 /// # Errors
 /// 404 for a number that cannot be an ID, 400 if both a search and a rule are given.
@@ -205,8 +205,8 @@ struct FeedEntry {
     /// `None` for a name that a list reported as registered again.
     stage: Option<Stage>,
     release: Day,
-    /// Whether the registry or a list has reported, since it was watched, that the name was renewed
-    /// or registered again.
+    /// Whether the registry or a list has reported, since the owner began to watch the name, that
+    /// it was renewed or registered again.
     is_gone: bool,
     /// Explanation of its score.
     why: String,

@@ -52,7 +52,7 @@ impl FilterRequest {
         self.0.iter().filter_map(|(at, _)| CONDITIONS.get(*at))
     }
 
-    /// Parses the members of the filter. Errors name them `filter.…`.
+    /// Parses the members of the filter. Errors name the members `filter.…`.
     ///
     /// # Errors
     /// 400 for the first invalid member.

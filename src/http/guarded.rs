@@ -28,8 +28,8 @@ pub struct Guarded<H> {
 /// gets the rate-limit headers, and the handler finds [`Now`] and the `Caller` in the request's
 /// extensions. After these checks, every operation refuses unknown parameters.
 ///
-/// This wraps the handler instead of using a layer, because axum boxes a layer's service and clones it
-/// for every request.
+/// This type wraps the handler, because axum would box the service of a layer and clone it for every
+/// request.
 pub fn guarded<H>(operation: &'static Operation, handler: H) -> Guarded<H> {
     Guarded { operation, handler }
 }
@@ -54,7 +54,7 @@ impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
             Ok(caller) => caller,
             Err(err) => return Box::pin(ready(Refusal::from(err).into_response())),
         };
-        // The charge almost always succeeds at once.
+        // Charging the account almost always succeeds at once.
         let charged = app.store.try_charge(Counter::Requests, &caller, now);
         request.extensions_mut().insert(Now(now));
         request.extensions_mut().insert(caller.clone());
@@ -86,7 +86,7 @@ impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
             if let Some(headers) = sent {
                 response = precondition::tagged(response, &headers).await;
             }
-            // A handler that counts more requests sets the header itself.
+            // A handler that counts further requests sets the header itself.
             let allowance = response.extensions().get::<Allowance>().copied().unwrap_or(allowance);
             rate_limit_headers(&allowance, response.headers_mut());
             response

@@ -1,4 +1,5 @@
-//! Health, readiness and the index of endpoints. They need no key and take constant time.
+//! Health, readiness and the index of endpoints. These endpoints need no key and take constant
+//! time.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -294,7 +295,7 @@ mod tests {
             (&cut_off(&new, 1), ("cut_off", false, false)),
             (&new, ("catching_up", false, false)),
             (&halted, ("halted", true, false)),
-            // The node takes in no records, for no known reason.
+            // The node receives no records, for an unknown reason.
             (&slow, ("catching_up", true, false)),
         ] {
             assert_eq!(of_log(log, false), expected, "{log:?}");

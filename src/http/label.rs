@@ -17,7 +17,7 @@ use crate::service::error::ApiError;
 use crate::service::work;
 use crate::vocab::name::DomainName;
 
-/// Estimated microseconds for a label, which has at most a few thousand suffixes and a hundred
+/// Estimated microseconds for a label; it has at most a few thousand suffixes and a hundred
 /// variants.
 const COST_US: u32 = 1_000;
 

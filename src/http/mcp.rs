@@ -1,8 +1,9 @@
 //! `/mcp`: tools for agents, over the Model Context Protocol (`data/docs/agents.md`).
 //!
-//! A tool is an operation of the API with its own name. Its arguments are the operation's parameters and
-//! the members of its body. A call runs the operation's route with the caller's key, so checks, limits,
-//! counts and results are those of the API. A library implements the protocol itself.
+//! A tool is an operation of the API under a name of its own. The arguments of a tool are the
+//! operation's parameters and the members of its body. A call runs the operation's route with the
+//! caller's key, so checks, limits, counts and results are those of the API. A library implements the
+//! protocol itself.
 
 mod schema;
 
@@ -50,15 +51,15 @@ use crate::service::error::ApiError;
 use crate::vocab::limits::BODY_BYTES_MAX;
 use crate::vocab::similar;
 
-/// Route of the endpoint. Its class is that of reads, because most tools read.
+/// Route of the endpoint. Requests belong to the class of reads, because most tools read.
 pub const ROUTE: Route =
     Route { method: "POST", path: "/mcp", class: Class::Read, caching: Caching::Key };
 /// Value of `Accept` that the library requires.
 const ACCEPTED: &str = "application/json, text/event-stream";
-/// Maximum bytes of a result, forty times the size of a hundred rows with explanations.
+/// Maximum bytes of a result, forty times the size of a page of a hundred rows with explanations.
 const RESULT_BYTES_MAX: usize = 4 << 20;
 
-/// Maximum and default rows of a result; more do not help an agent.
+/// Maximum and default rows of a result; more rows do not help an agent.
 const ROWS_MAX: u32 = 100;
 const ROWS_DEFAULT: u32 = 20;
 
@@ -82,8 +83,8 @@ const INSTRUCTIONS: &str = "dropdex knows domain names that are leaving registra
      here says that a name is free now. \
      Each request counts as one of the account.";
 
-/// Default members of a row of the drops list. They omit `availableTlds`, which is larger than the rows, and
-/// `signals`, which `get_domain` and `appraise` return.
+/// Default members of a row of the drops list. With them, a response omits `availableTlds`, which is larger than
+/// the rows, and `signals`, which `get_domain` and `appraise` return.
 fn default_fields() -> String {
     let members = DROP_MEMBERS.iter().filter(|member| **member != Member::Signals);
     members.map(|member| member.as_str()).collect::<Vec<_>>().join(",")
@@ -328,7 +329,7 @@ async fn result_of(response: Response) -> CallToolResult {
     }
 }
 
-/// Builds the routes of the endpoint, which calls `api`.
+/// Builds the routes of the endpoint, whose tools call `api`.
 pub fn router(app: App, api: Router) -> Router {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
@@ -338,8 +339,8 @@ pub fn router(app: App, api: Router) -> Router {
         Some(home) => {
             config.with_allowed_hosts([home.authority()]).with_allowed_origins([home.origin()])
         }
-        // Without a public address, any name of this machine is accepted. Other sites are refused
-        // below.
+        // Without a public address, any name of this machine is accepted. Pages of other sites are
+        // refused below.
         None => config.disable_allowed_hosts(),
     };
     let agents = Agents { app: app.clone(), api };

@@ -29,8 +29,8 @@ const PREFER: HeaderName = HeaderName::from_static("prefer");
 /// Maximum characters of an unknown parameter quoted in an error.
 const ECHO_CHARS_MAX: usize = 64;
 
-/// Checks that an operation has all parameters in a query string. With `Prefer: handling=lenient`
-/// (RFC 7240 §4.4), unknown ones are ignored.
+/// Checks that an operation has all the parameters that occur in a query string. With `Prefer:
+/// handling=lenient` (RFC 7240 §4.4), unknown ones are ignored.
 ///
 /// # Errors
 /// 400 for the first unknown parameter.

@@ -15,7 +15,7 @@ pub async fn parameters<T: Send + 'static, E: Into<ApiError>>(
     uri: &Uri,
     parse: impl FnOnce(&Uri) -> Result<T, E> + Send + 'static,
 ) -> Result<T, ApiError> {
-    // Most requests have no regular expression, and are parsed once.
+    // Most requests have no regular expression; they are parsed once, on this thread.
     let has_one = uri.query().is_some_and(|query| query.contains("regex"));
     if !has_one || !Params::new(uri.query()).compiles() {
         return parse(uri).map_err(Into::into);

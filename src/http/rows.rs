@@ -21,7 +21,7 @@ use crate::vocab::named::named_enum;
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 
-/// Bytes to reserve for the JSON of a search result; longer ones are rare.
+/// Bytes to reserve for the JSON of a search result; longer results are rare.
 pub const SEARCH_JSON_BYTES: usize = 320;
 /// Bytes to reserve for the JSON of a row of the drops list.
 pub const DROP_JSON_BYTES: usize = 1_024;
@@ -56,7 +56,7 @@ pub const EXPORT_MEMBERS: &[Member] =
     &[Member::Name, Member::Tld, Member::Length, Member::Dqs, Member::Explanation];
 
 /// Returns the distinct members of a row that the parameter `name` requests, in its order; `None`
-/// without it. `beside` is an additional accepted name; the flag tells whether it was sent.
+/// without it. `beside` is an additional accepted name, and the flag says whether it was sent.
 ///
 /// # Errors
 /// An unknown member.
@@ -98,8 +98,8 @@ pub fn push_samples(preview: &Preview<'_>, out: &mut Vec<u8>) {
     rows.close();
 }
 
-/// Returns the TLDs of the page's view as a JSON array. The index caches it for the day, because it
-/// takes about ten kilobytes in every response.
+/// Returns the TLDs of the page's view as a JSON array. The index caches the array for the day,
+/// because it takes about ten kilobytes in every response.
 pub fn tlds_json<'a>(page: &'a DropsPage<'_>) -> Cow<'a, str> {
     page.cached_tlds(|tlds| {
         let mut json = Vec::new();
@@ -412,8 +412,8 @@ pub fn push_day(out: &mut Vec<u8>, day: Day) {
 
 /// Appends `text` as a JSON string.
 pub fn push_json_text(out: &mut Vec<u8>, text: &str) {
-    // The fold has no early exit, so that the compiler vectorises it. Our own texts contain no
-    // control characters.
+    // The fold has no early exit, so that the compiler vectorises it. The server's own texts
+    // contain no control characters.
     let has_control = text.bytes().fold(false, |found, byte| found | (byte < 0x20));
     let next_escape = |rest: &[u8]| match has_control {
         true => rest.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\'),

@@ -88,7 +88,8 @@ impl<'a> SearchResponse<'a> {
         }
     }
 
-    /// Builds the response as JSON, in one buffer. It is written by hand, like its rows.
+    /// Builds the response as JSON, in one buffer. The JSON is written by hand, like that of the
+    /// rows.
     pub(super) fn into_json(self) -> Vec<u8> {
         let rows = self.count as usize * SEARCH_JSON_BYTES;
         let mut out = Vec::with_capacity(FRAME_BYTES + self.query.len() + rows);

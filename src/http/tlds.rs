@@ -23,7 +23,7 @@ use crate::vocab::limits::TLDS_LIMIT_MAX;
 use crate::vocab::name::{DomainName, to_unicode};
 use crate::vocab::stage::Periods;
 
-/// Estimated microseconds, because the day's counts are computed on first use.
+/// Estimated cost in microseconds, since the day's counts are computed on first use.
 const COST_US: u32 = 10_000;
 
 /// Every suffix of the data, most names first.

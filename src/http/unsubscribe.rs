@@ -1,7 +1,7 @@
-//! `/unsubscribe/{delivery}`: the link in alert mails (RFC 8058). It needs no key and can only switch off
-//! the mails of one rule. GET shows a page with a button, because mail scanners follow every link; POST,
-//! from the button or a mail program, switches the mails off. Valid and invalid links get the same
-//! response.
+//! `/unsubscribe/{delivery}`: the link in alert mails (RFC 8058). The link needs no key and can only
+//! switch off the mails of one rule. GET shows a page with a button, because mail scanners follow every
+//! link; POST, from the button or a mail program, switches the mails off. Valid and invalid links get the
+//! same response.
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
@@ -28,8 +28,8 @@ pub async fn ask() -> Response {
     )
 }
 
-/// `POST /unsubscribe/{delivery}`: switches off the mails of the rule. The body is ignored, and read
-/// only so that the connection can be reused.
+/// `POST /unsubscribe/{delivery}`: switches off the mails of the rule. The body is ignored; it is
+/// read only so that the connection can be reused.
 ///
 /// # Errors
 /// 413 for an oversized body, 503 while the journal refuses writes.
@@ -52,7 +52,7 @@ pub async fn unsubscribe(
     ))
 }
 
-/// Renders a page without resources, which cannot be framed and sends no referrer.
+/// Renders a page that loads no resources, cannot be framed and sends no referrer.
 fn page(main: &str) -> Response {
     let html = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\

@@ -145,7 +145,7 @@ pub async fn list_deliveries(
     Ok(Json(DeliveryList::new(&owned, rule)).into_response())
 }
 
-/// `POST /api/v1/alerts/{id}/test`: sends a test message, with some names that match now, to every
+/// `POST /api/v1/alerts/{id}/test`: sends a test message with some names that match now to every
 /// channel of the rule that is not switched off.
 pub async fn test_alert(
     State(app): State<App>,

@@ -12,7 +12,7 @@ pub const KIND: &str = "application/atom+xml; charset=utf-8";
 /// Writes the feed as text.
 pub fn write(page: &FeedContent<'_>) -> String {
     let mut out = String::with_capacity(1_024 + page.entries.len() * 768);
-    // Each entry has its own instant, because readers sort and distinguish entries by it.
+    // Each entry has a distinct instant, because readers sort and distinguish entries by it.
     let newest = page.entries.iter().map(|entry| entry.since).max().unwrap_or(page.updated);
     let moment = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Millis, true);
     let ends = format!(

@@ -44,7 +44,7 @@ fn write_event(out: &mut String, page: &FeedContent<'_>, entry: &FeedEntry) {
         &format!("UID:{}/{}@{}", entry.name, dropped, page.host),
         &format!("DTSTAMP:{}", page.updated.instant().format("%Y%m%dT%H%M%SZ")),
         &format!("DTSTART;VALUE=DATE:{}", date(entry.release)),
-        // The day after, because the end of an event is exclusive.
+        // The following day, because the end of an event is exclusive.
         &format!("DTEND;VALUE=DATE:{}", date(entry.release.plus(1))),
         &format!("SUMMARY:{} drops{score}", escaped(&entry.unicode)),
         &format!("DESCRIPTION:{}", escaped(&text)),
@@ -57,7 +57,7 @@ fn write_event(out: &mut String, page: &FeedContent<'_>, entry: &FeedEntry) {
     }
 }
 
-/// Adds a line, folded to at most [`LINE_OCTETS`], but never inside a character.
+/// Adds a line, folded to at most [`LINE_OCTETS`] but never within a character.
 fn push(out: &mut String, line: &str) {
     let mut octets = 0;
     for letter in line.chars() {

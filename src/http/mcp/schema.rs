@@ -79,7 +79,7 @@ fn resolved(schema: &Value) -> Value {
             let kept = |(name, _): &(&String, &Value)| {
                 !matches!(name.as_str(), "format" | "example" | "examples")
             };
-            // `properties` contains names of members, which are not keywords.
+            // The keys of `properties` are names of members and not keywords.
             let resolve = |(name, value): (&String, &Value)| match (name.as_str(), value) {
                 ("properties", Value::Object(inner)) => {
                     let inner = inner.iter().map(|(name, value)| (name.clone(), resolved(value)));
