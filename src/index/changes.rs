@@ -1,6 +1,6 @@
-//! Changes of names between two generations and between two days, and filters for single names. In:
-//! the lists and the day up to which changes are known. Out: places of drops with the kind of
-//! change, in rank order.
+//! Changes of names between two generations and between two days, and filters for single names.
+//! Input: the lists and the day up to which changes are known. Output: places of drops with the
+//! kind of change, in rank order.
 //!
 //! Columns are read in doc order; only names with a recent drop are looked up in the previous
 //! generation.
@@ -22,7 +22,7 @@ use dropdex_query::filter::Filter;
 const DOCS_PER_PIECE: u32 = 1 << 16;
 /// Minimum change of a score, in points, that is reported.
 const RESCORED_BY_MIN: u8 = 5;
-/// Days after its release during which a registration of a name is a change.
+/// Days after the release of a name during which its registration is reported as a change.
 const RECENT_DAYS: i32 = 90;
 
 /// A change of a name.
@@ -36,18 +36,18 @@ pub struct DropChange {
 }
 
 impl Index {
-    /// Returns the changes by the calendar on `day`, of names whose drop was known with list
-    /// number `through`.
+    /// Returns the changes by the calendar on `day` of names whose drop was known when list number
+    /// `through` had arrived.
     pub fn changes_of_day(&self, day: Day, through: u64) -> Vec<DropChange> {
         let of_layer = |layer: &Layer| layer.changes_of_day(day, through);
         self.in_rank_order(self.layers().iter().map(of_layer))
     }
 
     /// Returns the changes by lists after number `since`, and those from the index `before` to this
-    /// one. Without `before`, the latter are omitted.
+    /// one. Without `before`, the changes since that index are omitted.
     ///
-    /// A drop that is new in a list also gets its current change by the calendar, because the day
-    /// of that change may be over.
+    /// A drop that is new in a list also gets its latest change by the calendar, because the day of
+    /// that change may have passed.
     pub fn changes_of_lists(
         &self,
         before: Option<&Index>,
@@ -110,7 +110,7 @@ impl Layer {
         let listed = &self.drops_by_rank;
         let (on_list, catch_days) = (listed.len(), i32::from(as_of.catch_days));
         let dropped = listed.dropped();
-        // A doc that is visible in both is the same in both.
+        // A doc that is visible in both indexes is the same in both.
         let shared = before.and_then(|before| before.layer_like(self));
         self.changes(dropped, |doc, changes| {
             let left = i32::from(listed.release(doc)) - i32::from(as_of.today.raw());

@@ -1,6 +1,6 @@
 //! The numbered characters of ASCII names.
 
-/// Characters of ASCII names in byte order; every name has the dot.
+/// Characters of ASCII names in byte order; every name contains the dot.
 pub const ALPHABET: &[u8; 38] = b"-.0123456789abcdefghijklmnopqrstuvwxyz";
 
 /// Returns the position of a byte in [`ALPHABET`]; `ALPHABET.len()` for other bytes.

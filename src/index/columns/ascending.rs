@@ -1,6 +1,7 @@
 //! Strictly ascending numbers with random access, in blocks of 128 in Elias-Fano code. A block
-//! holds its first number, and the difference of each other number to it: low bits are packed, and
-//! high bits are a string of 256 bits with a one for each number and a zero for each step.
+//! holds its first number, and the difference of each other number to it: the low bits are packed,
+//! and the high bits are coded in a string of 256 bits with a one for each number and a zero for
+//! each step of the high bits.
 
 use std::ops::Range;
 
@@ -10,12 +11,13 @@ use crate::storage::files::Files;
 
 /// Numbers in a block.
 const BLOCK: usize = 128;
-/// Words of the high bits of a block: a one for each number, and fewer zeros than that.
+/// Number of words for the high bits of a block, which have a one for each number, and fewer zeros
+/// than ones.
 const HIGH_WORDS: usize = 2 * BLOCK / 64;
-/// Words per unit of storage: one low bit of every number of a block.
+/// Words per unit of storage. A unit holds one low bit of every number of a block.
 const UNIT: usize = BLOCK / 64;
-/// Words that an [`AscendingWriter`] writes at once. Small in tests, so that tests cross the
-/// boundaries.
+/// Words that an [`AscendingWriter`] writes at once. This number is small in tests, so that tests
+/// cross the boundaries.
 const WORDS_HELD: usize = if cfg!(test) { 1 << 5 } else { 1 << 14 };
 
 /// Compressed strictly ascending numbers.
@@ -48,7 +50,7 @@ impl AscendingBuilder {
         }
     }
 
-    /// Returns how many numbers were pushed.
+    /// Returns the number of numbers that were pushed.
     pub fn len(&self) -> usize {
         self.whole.len + self.rest.len()
     }
@@ -117,7 +119,7 @@ impl<'a> AscendingWriter<'a> {
         self.len + self.held.len()
     }
 
-    /// Writes the rest.
+    /// Writes the remaining numbers.
     ///
     /// # Errors
     /// A write fails.
@@ -200,8 +202,8 @@ impl Ascending {
         }
     }
 
-    /// Returns the place of the first number that is not below `number`; it must be in `among` or
-    /// right after it.
+    /// Returns the place of the first number that is not below `number`. That place must be in
+    /// `among` or directly after it.
     pub fn first_at_least(&self, number: u64, among: Range<u32>) -> u32 {
         let from = among.start as usize / BLOCK;
         let to = (among.end as usize).div_ceil(BLOCK);
@@ -213,7 +215,7 @@ impl Ascending {
         ((block * BLOCK + below).min(self.len)) as u32
     }
 
-    /// Returns how many numbers of a block are less than the sum of its first one and `above`.
+    /// Returns how many numbers of a block are less than its first number plus `above`.
     fn below_in(&self, block: usize, above: u64) -> usize {
         let (high_bits, low_bits) = self.block(block);
         let low = (low_bits.len() / UNIT) as u32;
@@ -265,7 +267,7 @@ impl Ascending {
 /// Number of units of the high bits of a block.
 const HIGH_UNITS: u32 = (HIGH_WORDS / UNIT) as u32;
 
-/// Sets `count` zero bits from bit `at` on to `value`.
+/// Writes `value` into the `count` bits that start at bit `at`; these must be zero.
 fn put_bits(words: &mut [u64], at: usize, count: u32, value: u64) {
     if count == 0 {
         return;
@@ -277,7 +279,7 @@ fn put_bits(words: &mut [u64], at: usize, count: u32, value: u64) {
     }
 }
 
-/// Returns `count` bits from bit `at` on; `count` is below 64.
+/// Returns the `count` bits that start at bit `at`; `count` is below 64.
 fn bits(words: &[u64], at: usize, count: u32) -> u64 {
     if count == 0 {
         return 0;
@@ -290,7 +292,7 @@ fn bits(words: &[u64], at: usize, count: u32) -> u64 {
     value & ((1 << count) - 1)
 }
 
-/// Returns the position of the one that has `before` ones before it.
+/// Returns the position of the one-bit that has `before` one-bits before it.
 pub fn nth_one(words: &[u64], mut before: usize) -> usize {
     for (at, &word) in words.iter().enumerate() {
         let ones = word.count_ones() as usize;

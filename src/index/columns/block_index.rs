@@ -1,5 +1,6 @@
 //! Index of the blocks of names: fsts over the separators of blocks. One walk down an fst finds the
-//! position of a text among sorted keys, because the values count the keys.
+//! position of a text among sorted keys, because the value of a key is the number of keys before
+//! it.
 //!
 //! [`place`] queries one fst; a [`BlockIndex`] has several, each over a range of blocks, so that
 //! they are built in parallel. Names and ordinals are in [`super::names`].
@@ -43,8 +44,8 @@ pub struct Bounds {
 pub fn place(fst: &OwnedFst, end: u32, text: &[u8]) -> Bounds {
     let mut node = fst.root();
     let mut gathered = 0;
-    // The last unvisited transition to the right, which leads to the first key after all those that
-    // the walk passed.
+    // The last transition to the right that was not taken; it leads to the first key after all keys
+    // that the walk has passed.
     let mut right = None;
     let next = |right: Option<(usize, usize, u64)>| match right {
         None => end,
@@ -82,7 +83,7 @@ impl Keys {
     /// Appends a key.
     pub fn push(&mut self, key: &[u8]) {
         self.text.extend_from_slice(key);
-        // The keys of one group of blocks are far smaller than 4 GiB.
+        // The keys of one group of blocks take far less than 4 GiB.
         self.ends.push(self.text.len() as u32);
     }
 
@@ -107,8 +108,8 @@ impl Keys {
 
 /// Finds the blocks in which the names with a prefix start and end.
 ///
-/// The separator of a block sorts after all names of the blocks before it, and not after its own
-/// first name; that of block 0 is empty.
+/// The separator of a block sorts after all names of the blocks before it, and not after the first
+/// name of the block. The separator of block 0 is empty.
 pub struct BlockIndex {
     /// First block of each fst, ascending; no fst is empty.
     shards: Vec<Shard>,
@@ -116,7 +117,7 @@ pub struct BlockIndex {
 
 /// Separators of a range of blocks.
 struct Shard {
-    /// Separator of its first block.
+    /// Separator of the range's first block.
     first: Vec<u8>,
     blocks: Range<u32>,
     /// Maps a separator to the position of its block in `blocks`.
@@ -174,7 +175,7 @@ impl BlockIndex {
     /// blocks.
     ///
     /// The first name that is not before `prefix` is in the former block or starts the next one.
-    /// The names with the prefix end in the latter block, or at its end.
+    /// The names with the prefix end within the latter block, or at the end of it.
     pub fn blocks(&self, prefix: &[u8]) -> Option<(u32, u32)> {
         let after = self.shards.partition_point(|shard| *shard.first <= *prefix);
         let from = self.shards.get(after.checked_sub(1)?)?;
@@ -199,7 +200,7 @@ fn fst_file(at: usize) -> String {
     format!("names/{at}.fst")
 }
 
-/// Returns the smallest key; empty without keys.
+/// Returns the smallest key; empty if there are no keys.
 fn first_key(fst: &OwnedFst) -> Vec<u8> {
     let mut key = Vec::new();
     let mut node = fst.root();

@@ -21,7 +21,7 @@ impl ByGram {
         ByGram { ends: starts.clone(), starts, numbers: vec![0; room as usize] }
     }
 
-    /// Adds a number to a gram, unless it was the last one added. The numbers of a gram ascend.
+    /// Adds a number to a gram, unless it equals the last one added. The numbers of a gram ascend.
     #[inline]
     pub fn add(&mut self, gram: usize, number: u32) {
         let end = self.ends[gram] as usize;

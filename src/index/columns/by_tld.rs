@@ -1,7 +1,7 @@
 //! Names sorted by (TLD number, name): the matches of a prefix within a TLD are one range.
 //!
-//! In: TLD number and rank key of rows in name order (all names, or those that dropped). Out: the
-//! places of a range of rows within a TLD, the row of a place, and the keys by place.
+//! Input: TLD number and rank key of rows in name order (all names, or those that dropped). Output:
+//! the places of a range of rows within a TLD, the row of a place, and the keys by place.
 //!
 //! Rows by place are [`Ascending`] numbers, with the TLD in the high bits and the row in the low bits.
 
@@ -147,7 +147,7 @@ mod tests {
     fn rows_of_a_tld_are_one_range() {
         let mut random = Random(6);
         for (len, tld_count) in [(0usize, 1usize), (1, 3), (5_000, 1), (20_000, 700)] {
-            // Small numbers are frequent, and some numbers have no row.
+            // Low numbers are frequent, and some numbers have no row.
             let mut tld = || {
                 let below = random.below(tld_count as u32) + 1;
                 random.below(below) as u16

@@ -1,9 +1,9 @@
-//! Conditions on dropped names that have no bitmap: ranges of columns, and the text of labels. In:
-//! a filter and the columns by doc. Out: the docs of a window that pass, or whether a single name
-//! passes.
+//! Conditions on dropped names that have no bitmap: ranges of columns, and the text of labels.
+//! Input: a filter and the columns by doc. Output: the docs of a window that pass, or whether a
+//! single name passes.
 //!
 //! A window is combined word by word: properties and days are bitmaps ([`crate::columns::slices`]).
-//! The numbers of lists are compared 64 docs at a time without branches, so that the compiler
+//! List numbers are compared for 64 docs at a time without branches, so that the compiler
 //! vectorises the loop. Texts come last.
 
 use std::ops::RangeInclusive;
@@ -79,7 +79,7 @@ impl NameChecks {
         }
     }
 
-    /// Prepares for many labels in order; see [`TextTest::expect_order`].
+    /// Prepares the checks for many labels in order; see [`TextTest::expect_order`].
     pub fn expect_order(&mut self, filter: &Filter) {
         if let Some(text) = &mut self.text {
             text.expect_order(&filter.label);
@@ -110,7 +110,7 @@ impl NameChecks {
             && self.text.as_ref().is_none_or(|text| text.passes_after(trail, label))
     }
 
-    /// Returns true if a label in this number of TLDs passes; `spread` counts them.
+    /// Returns true if a label with this number of TLDs passes; `spread` counts the TLDs.
     pub fn spread_passes(&self, spread: impl FnOnce() -> usize) -> bool {
         let Some(wanted) = &self.spread else { return true };
         wanted.contains(&u16::try_from(spread()).unwrap_or(u16::MAX))
@@ -152,7 +152,7 @@ impl<'a> DropChecks<'a> {
     }
 
     /// Clears the bits of the docs that fail, starting at doc `64 * first`. The caller checks scores
-    /// and TLDs, which have a range and bitmaps.
+    /// and TLDs, for which there are a range of docs and bitmaps.
     pub fn keep(&self, first: usize, words: &mut [u64]) {
         let DropColumns { fields, drop_days, release_days, properties, .. } = self.columns;
         let DropColumns { first_batches, popularity, records, .. } = self.columns;

@@ -1,5 +1,5 @@
-//! Stages of one day, computed once per day and generation. In: dates of the drops list and the
-//! day. Out: bitmaps of docs by stage, and the TLDs of every view.
+//! Stages of one day, computed once per day and generation. Input: dates of the drops list and the
+//! day. Output: bitmaps of docs by stage, and the TLDs of every view.
 //! [`crate::vocab::stage::Stage`] defines stages; a test compares the two.
 
 use std::borrow::Cow;
@@ -23,7 +23,7 @@ const WORDS_PER_PIECE: usize = 1 << 10;
 const DOCS_PER_PIECE: usize = WORDS_PER_PIECE * 64;
 /// Lowest bit of each byte of a word.
 const LOW_BITS: u64 = 0x0101_0101_0101_0101;
-/// Multiplier that gathers bytes of 0 or 1 into the bits of the top byte.
+/// Multiplier that gathers eight bytes, each 0 or 1, into the bits of the top byte.
 const GATHER: u64 = 0x0102_0408_1020_4080;
 
 /// Columns from which stages are computed, by doc.
@@ -43,7 +43,7 @@ pub struct DayStages {
     bits: [Vec<u64>; CODE_BITS],
     /// TLD numbers of each of [`View::EVERY`], sorted by TLD name.
     tlds: [Vec<u16>; View::EVERY.len()],
-    /// Codes of the names of each TLD, combined.
+    /// Union of the codes of all names of each TLD.
     seen: Vec<u8>,
     today: Day,
     /// Number of docs of each of [`View::EVERY`].
@@ -58,7 +58,7 @@ pub enum StageDocs<'a> {
     All,
     In(&'a [u64]),
     NotIn(&'a [u64]),
-    /// Bitmaps whose union has the docs; they may repeat.
+    /// Bitmaps whose union has the docs; the same bitmap may occur twice.
     Any([&'a [u64]; STAGES]),
 }
 
@@ -105,7 +105,8 @@ struct Rule<'a> {
 }
 
 impl DayStages {
-    /// Computes the stages of all dropped names on a day. Also returns their codes by doc.
+    /// Computes the stages of all dropped names on a day. Also returns the codes of the stages by
+    /// doc.
     pub fn new(drops: DropDates<'_>, tlds: &Tlds, as_of: AsOf) -> (DayStages, Vec<u8>) {
         let numbers = (0..=u16::MAX).take(tlds.len());
         let pending: Vec<u16> = numbers.map(|number| tlds.pending_days(number)).collect();
@@ -151,7 +152,7 @@ impl DayStages {
     #[inline]
     pub fn code(&self, doc: u32) -> u8 {
         let (word, place) = (doc as usize / 64, doc % 64);
-        // The docs after the last word were registered again.
+        // The docs after the last word belong to names that were registered again.
         let bit = |bits: &Vec<u64>| bits.get(word).map_or(0, |word| (word >> place & 1) as u8);
         (0..).zip(&self.bits).fold(0, |code, (at, bits)| code | bit(bits) << at)
     }
@@ -214,8 +215,8 @@ impl Rule<'_> {
         Piece { bits, seen }
     }
 
-    /// Computes [`Stage::on`], and whether the name dropped today, without branches: it goes back
-    /// one stage for each boundary that is not reached.
+    /// Computes [`Stage::on`], and whether the name dropped today, without branches: it steps back
+    /// one stage for each boundary that is not yet reached.
     #[inline]
     fn code(&self, tld: u16, drop_date: u16, release: u16) -> u8 {
         let left = i32::from(release) - self.today;

@@ -1,6 +1,6 @@
 //! Ranges of days of dropped names, by doc. Days are grouped into up to 64 periods, whose numbers
-//! are kept as [`Slices`]: a range of days is a set of periods, and only docs of its first and last
-//! period are compared one by one. The caller holds the days.
+//! are kept as [`Slices`]: a range of days is a set of periods, and only the docs of the first and
+//! last period of the range are compared one by one. The caller has the days themselves.
 
 use std::ops::RangeInclusive;
 
@@ -11,7 +11,8 @@ use crate::storage::files::Files;
 
 /// Number of bits of a period's number.
 const BITS: usize = 6;
-/// Maximum number of first days of periods. Days before the first one form another period.
+/// Maximum number of stored first days; each begins a period. Days before the first of these days
+/// form another period.
 const CUTS_MAX: usize = (1 << BITS) - 1;
 
 /// Periods of the days of dropped names, by doc. Days are [`crate::vocab::day::Day::raw`].

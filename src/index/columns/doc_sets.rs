@@ -1,6 +1,6 @@
 //! Sets of docs of the drops list by a number, such as that of their TLD. A query gets the docs of
-//! any numbers as a bitmap of a window. A set is stored as a bitmap, or as a list in Elias-Fano
-//! code if that is smaller.
+//! any selection of numbers as a bitmap of a window. A set is stored as a bitmap, or as a list in
+//! Elias-Fano code if that is smaller.
 
 use std::ops::Range;
 
@@ -10,8 +10,8 @@ use crate::error::{BuildError, GenerationError};
 use crate::storage::draft::Draft;
 use crate::storage::files::Files;
 
-/// If more than one doc in this many belongs to a set, a bitmap is smaller than a list: a doc of
-/// the list takes three bits, and one more each time the frequency halves.
+/// A set that holds more than one doc in this many is smaller as a bitmap than as a list. A doc
+/// takes three bits in a list, and one more each time the frequency halves.
 const DOCS_PER_LISTED: usize = 6;
 
 /// Sets of docs, by number.
@@ -19,7 +19,7 @@ const DOCS_PER_LISTED: usize = 6;
 pub struct DocSets {
     /// Number of docs on the drops list.
     listed: u32,
-    /// The numbers whose docs are a bitmap.
+    /// The numbers whose docs are stored as a bitmap.
     frequent: Vec<u16>,
     /// The bitmaps of the frequent numbers, one after the other.
     bits: Vec<u64>,
@@ -39,13 +39,13 @@ pub struct DocSetsBuilder {
     lists: AscendingBuilder,
 }
 
-/// A forward reader of the docs with one of some numbers.
+/// A forward reader of the docs that have one of several numbers.
 #[derive(Debug, Default)]
 pub struct DocSet<'a> {
     bits: Vec<&'a [u64]>,
     lists: Vec<List<'a>>,
-    /// First unread doc of each list. A set may have a thousand lists, of which few have a doc in a
-    /// window.
+    /// First unread doc of each list. A set may have a thousand lists, but only few of them have a
+    /// doc in a given window.
     heads: Vec<u32>,
 }
 
@@ -121,7 +121,8 @@ fn words_for(listed: u32) -> usize {
 }
 
 impl DocSets {
-    /// Sorts docs by their number. `numbers` has the number of each doc, all below `count`.
+    /// Builds the sets from the number of each doc. `numbers` has the number of each doc; all are
+    /// below `count`.
     pub fn of(numbers: &[u16], count: usize) -> DocSets {
         let mut ends = vec![0u32; count + 1];
         numbers.iter().for_each(|&number| ends[usize::from(number) + 1] += 1);
@@ -210,12 +211,12 @@ impl List<'_> {
         docs == self.places.len() as u32
     }
 
-    /// Returns the place of the first doc from `from` on.
+    /// Returns the place of the first doc that is `from` or later.
     fn place(&self, from: u32) -> u32 {
         self.all.first_at_least(self.base + u64::from(from), self.places.clone())
     }
 
-    /// Returns the first doc from `from` on.
+    /// Returns the first doc that is `from` or later.
     fn next(&self, from: u32) -> Option<u32> {
         // An empty list may lie after the last number.
         let place = if self.places.is_empty() { self.places.end } else { self.place(from) };
@@ -236,7 +237,7 @@ impl List<'_> {
 }
 
 impl DocSet<'_> {
-    /// Returns true if it holds no docs.
+    /// Returns true if the sets hold no docs.
     pub fn is_empty(&self) -> bool {
         self.bits.is_empty() && self.lists.is_empty()
     }
@@ -256,7 +257,7 @@ impl DocSet<'_> {
         }
     }
 
-    /// Returns a lower bound of the first doc from `from` on, if any.
+    /// Returns a lower bound of the first doc that is `from` or later, if any.
     pub fn next(&mut self, from: u32) -> Option<u32> {
         if !self.bits.is_empty() {
             return Some(from);

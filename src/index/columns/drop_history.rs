@@ -1,6 +1,6 @@
 //! Drops of names before their latest one. Few names dropped more than once, so each drop is stored
-//! with its ordinal and found by binary search. The latest drop of a name is a doc of the drops
-//! list.
+//! with the ordinal of its name, and found by binary search. The latest drop of a name is a doc of
+//! the drops list.
 
 use crate::columns::part::Section;
 use crate::columns::table::Table;

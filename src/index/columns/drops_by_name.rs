@@ -1,13 +1,13 @@
 //! Names that dropped, and their stages today.
 //!
-//! In: ordinals of names with a drop, their keys, TLDs and docs; once a day the stage codes of the
-//! docs. Out: *dropped order* (name order restricted to names that dropped), also by TLD, to count
-//! and search in one view. Names that are registered and never dropped are a separate set. Dates
-//! and features are stored elsewhere, by doc.
+//! Input: ordinals of names with a drop, their keys, TLDs and docs; once a day, the stage codes of
+//! the docs. Output: *dropped order* (name order restricted to names that dropped), also by TLD,
+//! for counts and searches in one view. Names that are registered and never dropped form a separate
+//! set. Dates and features are stored elsewhere, by doc.
 //!
-//! If every name dropped, as for an operator who ingests only drop lists, dropped order equals name
-//! order. The keys and the order by TLD are then shared with those of all names, which saves five
-//! bytes per name.
+//! If every name has dropped, because an operator ingests only drop lists, dropped order equals
+//! name order. The keys and the order by TLD are then shared with those of all names, which saves
+//! five bytes per name.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -85,7 +85,7 @@ impl Bits {
     }
 }
 
-/// Dropped names of a generation, and the other names that are registered.
+/// Dropped names of a generation, and the registered names that never dropped.
 #[derive(Debug)]
 pub struct DropsByName {
     dropped: Bits,
@@ -182,7 +182,8 @@ impl DropsByName {
     /// Appends the docs of the `ordinals` that dropped.
     pub fn docs_of(&self, ordinals: &[u32], docs: &mut Vec<u32>) {
         let start = docs.len();
-        // First all places, then all docs, so that the cache misses of each pass overlap.
+        // First all places are computed, then all docs are read, so that the cache misses of each
+        // pass overlap.
         docs.extend(ordinals.iter().filter_map(|&ordinal| self.place(ordinal)));
         docs[start..].iter_mut().for_each(|place| *place = self.doc(*place));
     }

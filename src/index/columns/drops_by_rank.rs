@@ -1,6 +1,6 @@
-//! The drops list: names that dropped and were not registered again, in rank order. In: columns,
-//! TLDs and trigrams of dropped names. Out: docs that pass a filter, best first. [`crate::query`]
-//! builds rows from columns and records.
+//! The drops list: names that dropped and were not registered again, in rank order. Input: columns,
+//! TLDs and trigrams of dropped names. Output: docs that pass a filter, best first.
+//! [`crate::query`] builds rows from columns and records.
 //!
 //! Docs are positions in rank order, so the first matches are the result and queries need no sort.
 //! Scores are a range of docs. All other conditions are bitmaps of docs, computed for a window of
@@ -8,7 +8,7 @@
 //! ([`crate::columns::slices`]), stages are bitmaps for the day ([`DayStages`]), TLDs and single
 //! characters are sets of docs ([`DocSets`]), and postings set single bits. Windows grow during the
 //! walk, so first pages are cheap; matches before the offset are counted, not visited. An unknown
-//! total needs a walk to the end; on a long list, all cores walk pieces of it.
+//! total needs a walk to the end; all cores walk pieces of a long list.
 //!
 //! Rows are built from fast fields ([`DropFields`]), and orders and checks of single docs read them.
 
@@ -46,15 +46,16 @@ const DROPPED: DayFiles = DayFiles { cuts: "listed.drop-cuts", periods: "listed.
 const RELEASED: DayFiles =
     DayFiles { cuts: "listed.release-cuts", periods: "listed.release-periods" };
 
-/// Words of the first window, and of the largest one, which fits the L1 cache.
+/// Number of words of the first window, and of the largest window, which fits the L1 cache.
 const WINDOW_WORDS_MIN: usize = 32;
 const WINDOW_WORDS_MAX: usize = 1 << 10;
 /// Minimum docs of a piece: a core walks one piece, then takes the next. A multiple of 64, so that
-/// no word is in two pieces. Smaller in tests, so that small lists have several pieces.
+/// no word is in two pieces. This number is smaller in tests, so that small lists have several
+/// pieces.
 const PIECE_DOCS: u32 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 20 };
-/// Minimum docs of a list that is walked in pieces.
+/// Minimum number of docs of a list that is walked in pieces.
 const LONG: u32 = 2 * PIECE_DOCS;
-/// Maximum pieces: the filter is resolved for each.
+/// Maximum number of pieces; the filter is resolved for each piece.
 const PIECES_MAX: u32 = 8;
 
 /// Dropped names of a generation, by doc.
@@ -137,7 +138,8 @@ impl DropsByRank {
         })
     }
 
-    /// Returns the columns that stages are computed from; docs in the bitmap `hidden` have none.
+    /// Returns the columns that stages are computed from; docs in the bitmap `hidden` have no
+    /// stage.
     pub fn dates<'a>(&'a self, hidden: &'a [u64]) -> DropDates<'a> {
         DropDates { listed: self.listed, fields: &self.fields, hidden }
     }
@@ -195,8 +197,8 @@ impl DropsByRank {
         &self.first_batches
     }
 
-    /// Returns, by TLD number, the observation time of the newest list that was the first with a
-    /// drop of the TLD. Considers only drops that `counts` accepts.
+    /// Returns, by TLD number, the observation time of the newest list that was the first to report
+    /// some drop of the TLD. Considers only drops that `counts` accepts.
     pub fn newest_lists(&self, counts: impl Fn(u32) -> bool) -> Vec<Option<UnixMs>> {
         let mut newest = Vec::new();
         for doc in (0..self.dropped()).filter(|&doc| counts(doc)) {
@@ -493,7 +495,7 @@ impl DropsByRank {
 /// The requested part of the docs that pass a filter.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted {
-    /// First doc; the offset of the filter counts from it.
+    /// First doc; the offset of the filter is counted from this doc.
     pub from: u32,
     /// Maximum docs.
     pub take: usize,
@@ -504,11 +506,11 @@ pub struct Wanted {
 /// Docs with one value of a sort key.
 #[derive(Debug)]
 pub struct Part<'a> {
-    /// All of them are among these.
+    /// All docs that are wanted are among these.
     pub docs: Range<u32>,
-    /// They have this value in a column; `None` if all docs of the range are meant.
+    /// The value of these docs in a column; `None` if all docs of the range are meant.
     pub value: Option<(&'a Slices, u8)>,
-    /// Docs at most, with those that were found before.
+    /// Maximum number of docs, including those that were found before.
     pub up_to: usize,
     /// Words to visit at most.
     pub words: usize,
@@ -525,7 +527,7 @@ struct Walk<'a> {
     members: Option<DocSet<'a>>,
     excluded: Option<DocSet<'a>>,
     seeker: Option<Seeker<'a>>,
-    /// Required texts: every match contains one of them. Empty if any name may match.
+    /// Required texts; every match contains at least one of them. Empty if every name may match.
     candidates: Vec<Seeker<'a>>,
     checks: Option<DropChecks<'a>>,
 }
@@ -622,7 +624,7 @@ impl Walk<'_> {
         Ok(next.filter(|&doc| doc < self.docs.end))
     }
 
-    /// Sets the bits of the docs that pass by score and stage.
+    /// Sets the bits of the docs whose score and stage pass.
     fn fill(&self, first: usize, words: &mut [u64]) {
         let (start, end) = (self.docs.start as usize, self.docs.end as usize);
         let used = words.len().min(end.div_ceil(64) - first);
@@ -641,7 +643,7 @@ type Window = (usize, Vec<u64>);
 
 /// A page being built.
 struct Page<'a> {
-    /// Docs before this one are skipped, and then `offset` matches.
+    /// Docs before this one are skipped, then the first `offset` matches.
     from: u32,
     offset: u32,
     take: usize,
@@ -654,7 +656,8 @@ impl Page<'_> {
     }
 
     /// Returns the number of missing matches, including those to be skipped. If the page does not
-    /// start with the first doc, all are missing, because the matches before it are not counted.
+    /// start with the first doc, all matches are missing, because the matches before it are not
+    /// counted.
     fn wanted(&self) -> u32 {
         let left = u32::try_from(self.take - self.docs.len()).unwrap_or(u32::MAX);
         match (left, self.from) {
@@ -678,7 +681,8 @@ impl Page<'_> {
     }
 }
 
-/// Splits docs into a first piece, which is enough for most pages and for small lists, and others.
+/// Splits docs into a first piece, which is enough for most pages and for small lists, and further
+/// pieces.
 fn split(docs: Range<u32>) -> (Range<u32>, Vec<Range<u32>>) {
     if docs.len() < LONG as usize {
         return (docs, Vec::new());
@@ -694,8 +698,8 @@ fn pieces(docs: Range<u32>) -> Vec<Range<u32>> {
     starts.map(|start| start..docs.end.min(start.saturating_add(len))).collect()
 }
 
-/// Visits the docs whose bits are set, starting at doc `from`, except the first `offset`, which counts
-/// down.
+/// Visits the docs whose bits are set, starting at doc `from`, except for the first `offset`; `offset`
+/// is decremented for each.
 fn visit_bits(
     first: usize,
     words: &[u64],
@@ -876,7 +880,7 @@ mod tests {
         }
     }
 
-    /// Returns a text that some name contains, or may contain.
+    /// Returns a text that some name contains, or at least could contain.
     fn text(made: &mut TestTables, rows: &[Row]) -> Option<Substring> {
         if rows.is_empty() || made.below(4) == 0 {
             return Substring::parse(&made.text(3)).ok();

@@ -1,6 +1,7 @@
 //! First batch that reported each drop, by doc, and the day on which each batch was ingested.
 //! Numbers take one, two or four bytes, depending on the newest batch; neighbours in rank order
-//! have nothing in common that would compress better. For a single batch, no numbers are stored.
+//! have nothing in common by which they could be compressed further. If there is only one batch, no
+//! numbers are stored.
 
 use crate::error::{BuildError, GenerationError};
 use crate::storage::draft::Draft;
@@ -30,7 +31,7 @@ pub struct FirstBatches {
 pub struct BatchTimes {
     /// Day of ingestion.
     pub ingested: Day,
-    /// Instant of its observation, or of its ingestion if it states none.
+    /// Instant of its observation or, if the list states none, of its ingestion.
     pub observed: UnixMs,
 }
 
@@ -112,8 +113,8 @@ impl FirstBatches {
         self.days.len() as u32
     }
 
-    /// Returns the day of ingestion of each batch, and how many drops it reported first; only drops
-    /// that `counts` accepts.
+    /// Returns the day of ingestion of each batch, and the number of drops that it was the first to
+    /// report, counting only drops that `counts` accepts.
     pub fn tally(&self, counts: impl Fn(u32) -> bool) -> Vec<(Day, u32)> {
         let mut tally: Vec<(Day, u32)> = self.days.iter().map(|&day| (day, 0)).collect();
         for doc in (0..self.len()).filter(|&doc| counts(doc)) {
@@ -141,8 +142,8 @@ impl FirstBatches {
         self.observed.iter().map(|&at| at == instant).collect()
     }
 
-    /// Clears the bits of the docs that were first reported by a list that is not accepted, from
-    /// doc `64 * first` on; `lists` is by batch number minus one.
+    /// Clears the bits of the docs whose first list is not accepted, starting at doc `64 * first`;
+    /// `lists` is indexed by batch number minus one.
     pub fn keep(&self, lists: &[bool], first: usize, words: &mut [u64]) {
         let is_wanted = |number: u32| lists[number as usize - 1];
         let start = lists.iter().position(|&it| it).unwrap_or(lists.len());
@@ -152,7 +153,7 @@ impl FirstBatches {
         match &self.numbers {
             Numbers::Same(_) if lists == [true] => {}
             Numbers::Same(_) => words.fill(0),
-            // Numbers are below 256, and these lists have the numbers `start + 1` to `end`.
+            // Numbers are below 256, and the accepted lists have the numbers `start + 1` to `end`.
             Numbers::One(numbers) if is_range => {
                 let (start, lists) = (start as u8, (end - start) as u8);
                 keep_where(numbers, first, words, |number| {

@@ -1,5 +1,6 @@
-//! Hidden names of a generation: those that a newer layer of the index has again. In: their
-//! ordinals and TLDs. Out: bitmaps of hidden names, and the orders of all names without them.
+//! Hidden names of a generation: those that a newer layer of the index also contains. Input: the
+//! ordinals and TLDs of these names. Output: bitmaps of hidden names, and the orders of all names
+//! without the hidden ones.
 //!
 //! The columns of the generation do not change, and are shared with indexes that hide other names.
 
@@ -12,7 +13,8 @@ use crate::columns::slices::{has_doc, set_doc};
 /// Hidden names of a generation.
 #[derive(Debug)]
 pub struct Hidden {
-    /// Hidden places in the order of all names, by TLD, and in the orders of Unicode forms.
+    /// Hidden places in the order of all names, in the order by TLD, and in the orders of Unicode
+    /// forms.
     pub names: HiddenPlaces,
     pub by_tld: HiddenPlaces,
     pub idn: HiddenPlaces,
@@ -37,15 +39,15 @@ pub struct NameOrders<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NameCounts {
     pub names: u32,
-    /// Names that dropped, registered again or not.
+    /// Names that dropped, whether or not they were registered again.
     pub dropped: u32,
     /// Names on the drops list.
     pub drops: u32,
 }
 
 impl Hidden {
-    /// Hides names of `orders`, given as distinct ordinals with TLD numbers; `listed` docs are on
-    /// the drops list.
+    /// Hides names of `orders`. `hidden` has their distinct ordinals, each with its TLD number;
+    /// `listed` docs are on the drops list.
     pub fn new(hidden: &[(u32, u16)], orders: NameOrders<'_>, tlds: usize, listed: u32) -> Hidden {
         let NameOrders { names, by_tld, idn, dropped } = orders;
         let mut docs = vec![0; (dropped.len() as usize).div_ceil(64)];

@@ -1,10 +1,10 @@
 //! Unicode forms of internationalised names, and the names that a prefix matches in either form.
 //!
-//! In: names of a table whose Unicode form differs from their A-label form. Out: for a prefix of
-//! such a form, the ordinals of the names. There are two lists. The first has names whose label is
-//! an A-label, with the same tables as for all names, by which a search finds the best of them. The
-//! second has names with a plain label under an A-label suffix, which a prefix without a dot
-//! already finds by their A-label form. The forms themselves are not stored.
+//! Input: names of a table whose Unicode form differs from their A-label form. Output: for a prefix
+//! of such a form, the ordinals of the names. There are two lists. The first list has names whose
+//! label is an A-label, with the same tables as for all names, so that a search finds the best of
+//! them. The second list has names with a plain label under an A-label suffix; a prefix without a
+//! dot already finds them by their A-label form. The forms themselves are not stored.
 
 use std::ops::Range;
 
@@ -55,14 +55,14 @@ pub struct IdnOrders<'a> {
 pub struct Matches {
     /// Ordinals of the names that start with the prefix.
     pub names: Range<u32>,
-    /// The range within `names` whose whole name or label is the prefix.
+    /// The range within `names` of names that equal the prefix or whose label does.
     pub whole: Range<u32>,
     /// Places in [`IdnNames`] of other names, whose Unicode form starts with the prefix.
     pub aliases: Range<u32>,
-    /// The range within `aliases` whose label in Unicode is the prefix.
+    /// The range within `aliases` of names whose label in Unicode is the prefix.
     pub whole_aliases: Range<u32>,
     /// Ordinals of names in neither range, each with true if the Unicode form of the whole name or
-    /// label is the prefix.
+    /// of the label is the prefix.
     pub others: Vec<(u32, bool)>,
 }
 
@@ -79,12 +79,14 @@ pub fn matches(texts: &Names, aliases: &IdnNames, prefix: &str) -> Matches {
     let whole = if names.is_empty() { none } else { texts.label_range_in(prefix, &names) };
     let mut found = Matches { names, whole, ..Matches::default() };
     if A_LABEL.starts_with(prefix) {
-        // The A-label forms of the whole first list, and of the matches in the second, start with it.
+        // The A-label forms of all names in the first list, and of the matches in the second, start
+        // with it.
     } else if prefix.starts_with(A_LABEL) {
-        // No valid Unicode form starts with this; if one did, its name could already be among `names`.
+        // No valid Unicode form starts with `xn--`; if one did, its name could already be among
+        // `names`.
         found.others = aliases.outside(&found.names, prefix);
     } else {
-        // These names start with `xn--`, so none of them is among `names`.
+        // The names of the first list start with `xn--`, so none of them is among `names`.
         found.aliases = aliases.labels.range(prefix);
         if !found.aliases.is_empty() {
             found.whole_aliases = aliases.labels.range(&format!("{prefix}."));
@@ -141,9 +143,9 @@ impl IdnNames {
         IdnOrders { ordinals: &labels.ordinals, ranks, by_tld }
     }
 
-    /// Returns the names outside `names` that `prefix` matches by their Unicode form, and whether
-    /// it equals the whole form or label. A prefix with a dot matches few names: those of one
-    /// label.
+    /// Returns the names outside `names` that `prefix` matches by their Unicode form, each with
+    /// true if it equals the whole form or the label. A prefix with a dot matches only few names,
+    /// because they all have the same label.
     fn outside(&self, names: &Range<u32>, prefix: &str) -> Vec<(u32, bool)> {
         let mut found = Vec::new();
         for forms in [&self.labels, &self.suffixes] {
@@ -265,8 +267,8 @@ mod tests {
         name.label().to_owned()
     }
 
-    /// Finds matches by a scan of all names. Returns their ordinals, and whether the prefix is the
-    /// whole name or label.
+    /// Finds matches by a scan of all names. Returns the ordinals of the matches, and whether the
+    /// prefix is the whole name or label.
     fn expected(names: &[String], prefix: &str) -> BTreeMap<u32, bool> {
         let whole = |text: &str| {
             text == prefix || (!prefix.contains('.') && text.split('.').next() == Some(prefix))

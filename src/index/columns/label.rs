@@ -103,7 +103,8 @@ pub struct TextTrail {
 }
 
 impl TextTrail {
-    /// Notes how many bytes the next label shares with the previous one, read or not.
+    /// Records how many bytes the next label shares with the previous one, even if that one was not
+    /// read.
     pub fn share(&mut self, bytes: usize) {
         self.shared = self.shared.min(bytes);
     }
@@ -237,8 +238,8 @@ impl TextTest {
 }
 
 /// Returns a matcher for labels with one of these texts, followed by `end`; `None` without texts,
-/// if a text starts like an A-label, or if the matcher would be too large. It must not be used for
-/// A-labels.
+/// if a text starts like an A-label, or if the matcher would be too large. The matcher must not be
+/// used for A-labels.
 fn one_of(texts: &[Substring], end: &str) -> Option<Matcher> {
     let is_a_label = |text: &Substring| text.as_str().starts_with(A_LABEL);
     if texts.is_empty() || texts.iter().any(is_a_label) {

@@ -1,7 +1,7 @@
 //! Writes the columns of [`super::name_grams`]. Names are read in runs: the blocks of each gram of
-//! a run are sorted by counting and written to a temporary file, as differences. Runs are in name
-//! order, so the blocks of a gram are those of the first run, then those of the next. Memory does
-//! not grow with the number of names, except for the index of the list.
+//! a run are sorted by counting, and are written to a temporary file as differences. Runs are in
+//! name order, so the blocks of a gram in the first run precede those in the next. Memory does not
+//! grow with the number of names, except for the index of the list.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -56,12 +56,12 @@ fn runs_of(part: &Part) -> Vec<Vec<u8>> {
     runs.map(|at| run_of(part, run(at))).collect()
 }
 
-/// Returns the blocks of the grams of these names, in the order of the grams: for each gram its
-/// distance from the previous one, the number of blocks, and the distance of each block from the
-/// previous one.
+/// Returns the blocks of the grams of these names, in the order of the grams: for each gram, its
+/// distance from the previous gram, the number of blocks, and the distance of each block from the
+/// previous block.
 fn run_of(part: &Part, ordinals: Range<u32>) -> Vec<u8> {
     let mut counts = vec![0u32; GRAMS];
-    // The grams of each block, and the end of those of each block.
+    // The grams of all blocks, and for each block the end of its grams.
     let (mut grams, mut ends): (Vec<u32>, Vec<usize>) = (Vec::new(), Vec::new());
     let first_block = ordinals.start / GRAM_NAMES;
     for block in first_block..ordinals.end.div_ceil(GRAM_NAMES) {

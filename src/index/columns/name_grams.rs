@@ -1,11 +1,11 @@
 //! Grams of all names: three neighbouring characters of a label, and the blocks of names in which
-//! they occur. In: the conditions of a filter on the text of labels. Out: ranges that contain all
-//! names that pass; each name must still be read.
+//! they occur. Input: the conditions of a filter on the text of labels. Output: ranges that contain
+//! all names that pass; each name in them must still be read.
 //!
 //! Labels are in their Unicode form, and their end counts as a character. A character has six bits;
-//! non-ASCII characters share the last 26 codes. The postings of all grams are one ascending list:
-//! the number of a gram among those in use, times the number of blocks, plus the block.
-//! [`super::name_gram_writer`] writes them.
+//! non-ASCII characters share the last 26 codes. The postings of all grams are one ascending list.
+//! An entry is the number of a gram among the grams in use, times the number of blocks, plus the
+//! block. [`super::name_gram_writer`] writes them.
 
 use std::ops::Range;
 
@@ -18,8 +18,8 @@ use crate::vocab::name::A_LABEL;
 use dropdex_query::filter::LabelFilter;
 use dropdex_query::text::Substring;
 
-/// Names in a block; 32 would take another byte per name. Small in tests, so that tests cross the
-/// boundaries.
+/// Names per block; blocks of 32 would take another byte per name. Small in tests, so that tests
+/// cross the boundaries.
 pub(super) const GRAM_NAMES: u32 = if cfg!(test) { 16 } else { 64 };
 /// Characters of a gram, and bits of each character.
 const GRAM_CHARS: usize = 3;
@@ -28,9 +28,9 @@ const CHAR_BITS: u32 = 6;
 pub(super) const GRAMS: usize = 1 << (GRAM_CHARS as u32 * CHAR_BITS);
 /// Character that stands for the end of a label.
 const END: char = '.';
-/// Maximum grams that are looked up for each text.
+/// Maximum number of grams that are looked up for each text.
 const GRAMS_PER_TEXT: usize = 4;
-/// Cost of reading a block of names, in postings.
+/// Cost of reading a block of names, measured in postings.
 const POSTINGS_PER_BLOCK: u64 = 256;
 
 /// Files of the grams in use, of the places of their postings, and of the postings.
@@ -76,7 +76,7 @@ pub struct NameGrams {
 }
 
 /// Texts to look up for a filter: a list of alternatives for each condition. A text is represented
-/// by the ranges of its grams among those in use, fewest postings first.
+/// by ranges of the grams in use, those with the fewest postings first.
 pub struct GramPlan<'a> {
     grams: &'a NameGrams,
     conditions: Vec<Vec<Vec<Range<usize>>>>,
@@ -102,7 +102,7 @@ impl NameGrams {
         Ok(Some(NameGrams { blocks, in_use, places, postings }))
     }
 
-    /// Returns the lookups for a filter; `None` if grams do not narrow it.
+    /// Returns the lookups for a filter; `None` if grams do not narrow the search.
     pub fn plan(&self, filter: &LabelFilter) -> Option<GramPlan<'_>> {
         let matchers = filter.matchers.iter().filter(|matcher| !matcher.compares_a_labels());
         let literals = matchers.map(|matcher| (matcher.literals(), matcher.ends_with_literal()));
@@ -119,7 +119,8 @@ impl NameGrams {
         (!conditions.is_empty()).then_some(GramPlan { grams: self, conditions })
     }
 
-    /// Returns the grams of each text; `None` without texts, or if one has no grams.
+    /// Returns the grams of each text; `None` if there are no texts, or if one of them has no
+    /// grams.
     fn any_of(&self, texts: &[Substring], at_end: bool) -> Option<Vec<Vec<Range<usize>>>> {
         let all: Option<Vec<_>> =
             texts.iter().map(|text| self.grams_of(text.as_str(), at_end)).collect();
@@ -133,7 +134,7 @@ impl NameGrams {
         let gram = |codes: &[u32]| codes.iter().fold(0, |gram, code| gram << CHAR_BITS | code);
         let mut found: Vec<Range<usize>> = match codes.len() {
             _ if text.starts_with(A_LABEL) => return None,
-            // Any character may follow two characters, but nothing follows the end.
+            // Any character may follow two characters, but nothing follows the end of a label.
             2 if !at_end => vec![self.ranks(gram(&codes) << CHAR_BITS, 1 << CHAR_BITS)],
             0..GRAM_CHARS => return None,
             _ => codes.windows(GRAM_CHARS).map(|codes| self.ranks(gram(codes), 1)).collect(),
@@ -144,7 +145,7 @@ impl NameGrams {
         Some(found)
     }
 
-    /// Returns the places, among the grams in use, of `count` grams from `first` on.
+    /// Returns the places, among the grams in use, of the `count` grams that start at `first`.
     fn ranks(&self, first: u32, count: u32) -> Range<usize> {
         let rank = |gram: u32| self.in_use.partition_point(|&known| known < gram);
         rank(first)..rank(first + count)
@@ -253,7 +254,7 @@ mod tests {
         table.parts.iter().flat_map(of_part).collect()
     }
 
-    /// Returns a filter by a part of a label, and whether grams should find its texts.
+    /// Returns a filter by a part of a label, and whether its texts should be found by grams.
     fn filter(made: &mut TestTables, label: &str) -> LabelFilter {
         let form: Vec<char> = form_of(label).chars().collect();
         let start = made.below(form.len());

@@ -6,8 +6,8 @@
 //! block of a text. Columns to filter and sort by are elsewhere.
 //!
 //! Layout of an entry: one byte of two nibbles, the shared length (high) and the length of the rest
-//! (low); 15 means that the number follows in its own byte, the shared length first. The rest of
-//! the label and the TLD number follow; see [`put_tld`].
+//! (low); 15 means that the length follows in a byte of its own, the shared length first. The rest
+//! of the label and the TLD number follow; see [`put_tld`].
 
 use std::cmp::Ordering;
 use std::hint::black_box;
@@ -29,8 +29,8 @@ use crate::vocab::name::NAME_OCTETS_MAX;
 /// Names per block. A read decodes half a block on average; each block costs an offset and a
 /// separator.
 const BLOCK_NAMES: u32 = 16;
-/// Blocks per group; offsets are relative to the base of the group. Small in tests, so that tests
-/// cross the boundaries of groups.
+/// Blocks per group; offsets are relative to the base of the group. This number is small in tests,
+/// so that tests cross the boundaries of groups.
 const GROUP_BLOCKS: usize = if cfg!(test) { 4 } else { 1 << 16 };
 /// Names per group.
 const GROUP_NAMES: u32 = GROUP_BLOCKS as u32 * BLOCK_NAMES;
@@ -44,15 +44,15 @@ const NIBBLE_ESCAPE: usize = 15;
 const TLD_SHORT: u16 = 224;
 /// Escape byte before a TLD number of two bytes.
 const TLD_ESCAPE: u8 = 255;
-/// Bytes that are copied at once: a constant length compiles to one move instead of a call. Buffers
-/// have this many spare bytes at their ends.
+/// Bytes that are copied at once: a copy of constant length compiles to one move instead of a call.
+/// Buffers have this many spare bytes at their ends.
 const STRIDE: usize = 16;
 const _: () = assert!(STRIDE >= LANES, "needles read past the last label and its TLD number");
 /// Buffer size for the longest label and the longest suffix, in whole strides.
 const NAME_ROOM: usize =
     (LABEL_CHARS_MAX as usize + NAME_OCTETS_MAX).next_multiple_of(STRIDE) + STRIDE;
 
-/// Blocks prefetched together: more than memory can load in parallel.
+/// Number of blocks prefetched together, which is more than memory can load in parallel.
 const PREFETCHED: usize = 64;
 /// Size of a cache line; most blocks span two.
 const CACHE_LINE: usize = 64;
@@ -80,7 +80,7 @@ pub struct VisitedName<'a> {
     pub ordinal: u32,
     /// Label, in A-label form: ASCII.
     pub label: &'a [u8],
-    /// Known number of bytes that the label shares with the previously visited one.
+    /// Number of bytes that the label is known to share with the previously visited label.
     pub shared: usize,
     /// TLD number.
     pub tld: u16,
@@ -291,7 +291,7 @@ impl Names {
     }
 
     /// Loads the memory of several names in parallel; single calls of [`Names::read`] would wait
-    /// for each cache miss. Worthwhile for the rows of a page, which are far apart.
+    /// for each cache miss. This pays off for the rows of a page, which are far apart in memory.
     pub fn prefetch(&self, ordinals: &[u32]) {
         let mut starts = [0; PREFETCHED];
         for ordinals in ordinals.chunks(PREFETCHED) {
@@ -318,7 +318,7 @@ impl Names {
     }
 
     /// Compares a name with a target, both without their common prefix within the label: `own` is
-    /// the next byte of the label, `target` the rest of the target.
+    /// the next byte of the label, and `target` is the rest of the target.
     #[inline(always)]
     fn side(&self, own: Option<u8>, tld: u16, target: &[u8]) -> Side {
         let Some(&octet) = target.first() else { return Side::Under };
@@ -399,8 +399,8 @@ impl<'a> Seek<'a> {
             let own = rest.get(self.alike - entry.shared).copied();
             self.side = self.texts.side(own, entry.tld, &self.target[self.alike..]);
         }
-        // Otherwise the name shares the byte in which the previous name differed from the target,
-        // so it is on the same side.
+        // Otherwise the name shares the byte in which the previous name differs from the target, so
+        // it sorts on the same side of the target as the previous name.
     }
 }
 
@@ -465,8 +465,9 @@ struct Piece {
     separators: Keys,
 }
 
-/// Returns the names of a part up to the first block that starts after its first name. They depend
-/// on the previous name, given with the length of its label.
+/// Returns the names of a part up to the first block that starts after the first name of the part.
+/// The encoding of these names depends on the previous name, which is given with the length of its
+/// label.
 fn encode_head(part: &Part, (before, label_len): &(Vec<u8>, u8)) -> Piece {
     let label_before = &before[..usize::from(*label_len)];
     Piece::encode(part, part.first..rest_of(part).start, before, label_before)
@@ -594,8 +595,8 @@ fn put_entry(text: &mut Vec<u8>, label_before: &[u8], label: &[u8], tld: u16) {
     put_tld(text, tld);
 }
 
-/// Appends a TLD number: one byte below 224, for the most frequent TLDs; two big-endian bytes from
-/// 224 << 8 up, for numbers up to 8,159; else 255 and two little-endian bytes.
+/// Appends a TLD number: one byte below 224, for the most frequent TLDs; two big-endian bytes,
+/// starting at 224 << 8, for numbers up to 8,159; otherwise 255 and two little-endian bytes.
 fn put_tld(text: &mut Vec<u8>, tld: u16) {
     const MIDDLE: u16 = (TLD_ESCAPE as u16 - TLD_SHORT) << 8;
     match tld.checked_sub(TLD_SHORT) {
@@ -626,7 +627,7 @@ fn alike_octets(one: &[u8], other: &[u8]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
-/// Copies `len` bytes, and up to [`STRIDE`] of the bytes after them.
+/// Copies `len` bytes, and up to [`STRIDE`] bytes after them.
 #[inline(always)]
 fn move_over(to: &mut [u8], from: &[u8], len: usize) {
     let mut at = 0;
@@ -652,7 +653,7 @@ impl Suffixes {
         for tld in tlds.names() {
             made.text.push(b'.');
             made.text.extend_from_slice(tld.as_bytes());
-            // The maximum is 65,536 TLDs of 253 bytes.
+            // At most, there are 65,536 TLDs of 253 bytes.
             made.starts.push(made.text.len() as u32);
         }
         made.text.extend_from_slice(&[0; STRIDE]);
@@ -698,7 +699,7 @@ pub(crate) mod tests {
     }
 
     /// Returns a table of `names`, each a label and a TLD, with the TLD numbers of `tlds`, cut into
-    /// parts between labels.
+    /// parts at boundaries between labels.
     pub fn table(names: &BTreeSet<(String, usize)>, tlds: &[String], random: &mut Random) -> Table {
         let mut names: Vec<(String, &str, usize)> = names
             .iter()
@@ -798,7 +799,7 @@ pub(crate) mod tests {
         let mut tlds: Vec<String> =
             ["com", "de", "co.uk", "co", "c", "xn--p1ai"].map(str::to_owned).into();
         tlds.extend((0..9_000).map(|at| format!("t{at}")));
-        // The longest suffix for which a label of 63 bytes leaves room.
+        // The longest suffix that a name with a label of 63 bytes can have.
         tlds[7_000] = "x".repeat(63) + "." + &"y".repeat(63) + "." + &"z".repeat(61);
         for size in [0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 79, 80, 81, 300, 1_500] {
             let mut chosen = BTreeSet::new();
