@@ -8,7 +8,7 @@ use crate::corpus::batch::BatchError;
 use crate::corpus::lock::LockError;
 use crate::vocab::file_error::FileError;
 
-/// Reason why no new generation was built. The old one stays current.
+/// Reason why no new generation was built. The old generation stays current.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     #[error("another rebuild is running (it holds {0}); try again when it has finished")]

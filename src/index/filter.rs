@@ -1,4 +1,4 @@
-//! Queries of the index: the requests of [`dropdex_query`], on a day.
+//! Queries of the index: the requests of [`dropdex_query`], each for a day.
 
 use crate::vocab::day::Day;
 pub use dropdex_query::filter::Filter;

@@ -1,21 +1,21 @@
 //! A fast pre-check for texts that labels must contain, for labels in order. Nine names in ten
 //! share the start of their label with the previous name, so only the bytes that differ are
 //! examined. The last two bytes of a text are compared with sixteen bytes at once, in place;
-//! copying the bytes after the shared ones and loading them again took three times as long.
+//! copying the bytes after the shared ones and loading the copy took three times as long.
 
 use crate::vocab::name::A_LABEL;
 use dropdex_query::filter::LabelFilter;
 use dropdex_query::matcher::Matcher;
 use dropdex_query::text::Substring;
 
-/// Bytes that are compared at once. One byte after them is also read.
+/// Number of bytes that are compared at once. The byte after these is also read.
 pub const LANES: usize = 16;
 const WORD: usize = size_of::<u64>();
 /// The value 1 in each byte.
 const ONES: u64 = u64::MAX / 255;
 
-/// Texts of which a passing label contains at least one. They occur in the Unicode form, which
-/// cannot be searched in an A-label.
+/// Texts of which a passing label contains at least one. The texts refer to the Unicode form, so
+/// they cannot be searched in an A-label.
 #[derive(Debug)]
 pub struct Needles {
     texts: Vec<Needle>,
@@ -28,15 +28,15 @@ struct Needle {
     text: Box<[u8]>,
     /// The last byte of the text, in all bytes of a word.
     last: u64,
-    /// The second-to-last byte in all bytes of a word, and a mask of its relevant bits: none for a
-    /// text of one byte.
+    /// The second-to-last byte of the text, in all bytes of a word, and a mask of the bits to
+    /// compare, which is zero for a text of one byte.
     before: (u64, u64),
 }
 
 /// State of [`Needles`] after the labels read so far.
 #[derive(Debug)]
 pub struct NeedleTrail {
-    /// End of the first text in the last label; `usize::MAX` without one.
+    /// End of the first text found in the last label; `usize::MAX` if there is none.
     end: usize,
     /// Bytes of the last label that all later labels share.
     shared: usize,
@@ -111,8 +111,8 @@ impl Needles {
     }
 
     /// Returns true if a label may pass; A-labels always may. The label shares its first bytes with
-    /// the previous label, whether or not that was read. `rest` starts with its other bytes,
-    /// followed by at least [`LANES`] + 1 bytes.
+    /// the previous label, whether or not that label was read. `rest` starts with the other bytes
+    /// of the label, which are followed by at least [`LANES`] + 1 bytes.
     #[inline(always)]
     pub fn may_pass(&self, trail: &mut NeedleTrail, label: &[u8], rest: &[u8]) -> bool {
         let len = rest.len() - LANES - 1;
@@ -134,7 +134,8 @@ impl Needles {
         trail.end != usize::MAX
     }
 
-    /// Returns the end of the first text that ends after `from` bytes; `usize::MAX` without one.
+    /// Returns the end of the first text that ends after `from` bytes; `usize::MAX` if there is
+    /// none.
     #[cold]
     fn end_in(&self, label: &[u8], from: usize) -> usize {
         let is_end = |end: &usize| self.texts.iter().any(|text| text.is_end_of(&label[..*end]));

@@ -9,7 +9,7 @@ use crate::storage::files::Files;
 
 /// Bytes of a read.
 const READ: usize = size_of::<u64>();
-/// Maximum bits of a number: with a shift of up to 7, a number lies within one read.
+/// Maximum bits of a number: even with a shift of 7 bits, one read covers the number.
 const BITS_MAX: u32 = 32;
 /// Numbers per parallel task.
 const NUMBERS_PER_PIECE: usize = 1 << 16;
@@ -37,7 +37,7 @@ impl Packed {
         Packed { bits, len, bytes }
     }
 
-    /// Returns how many numbers are stored.
+    /// Returns the number of stored numbers.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -56,7 +56,8 @@ impl Packed {
         (0..self.len).map(|at| self.get(at))
     }
 
-    /// Returns the position of the first number for which `holds` is false; it is true for all before.
+    /// Returns the position of the first number for which `holds` is false. `holds` must be true
+    /// for all numbers before that one.
     pub fn partition_point(&self, holds: impl Fn(u32) -> bool) -> usize {
         let (mut low, mut high) = (0, self.len);
         while low < high {

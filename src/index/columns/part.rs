@@ -36,7 +36,7 @@ const EARLIER_BYTES: usize = 9;
 /// The names of one range. All names of a label are in the same part.
 #[derive(Debug, Default)]
 pub struct Part {
-    /// Ordinal of its first name.
+    /// Ordinal of the first name of the part.
     pub first: u32,
     /// Full names, concatenated.
     pub text: Vec<u8>,
@@ -145,7 +145,7 @@ impl PartDrops {
 
 /// Moves columns to or from a file.
 pub trait ColumnMover {
-    /// Writes the column, or replaces it with the written form.
+    /// Writes the column to the file, or replaces it with the column in the file.
     ///
     /// # Errors
     /// The file cannot be written or read.

@@ -1,8 +1,8 @@
-//! Parts of a table. In: merged parts. Out: the same parts, in order, as often as a writer needs
-//! them. Parts stay in memory while there is room. The others are written to a temporary file, from
-//! which a writer reads the sections that it needs, a few parts at a time.
+//! Parts of a table. In: merged parts. Output: the same parts, in order, as often as a writer needs
+//! them. Parts stay in memory while there is room. The other parts are written to a temporary file,
+//! from which a writer reads the sections that it needs, a few parts at a time.
 //!
-//! The file has no name, so it disappears however the process ends. Each column is verified
+//! The file has no name, so it disappears when the process ends in any way. Each column is verified
 //! when it is read.
 
 use std::fs::{self, File};
@@ -65,7 +65,7 @@ impl Room {
     }
 
     /// Returns the memory that a part may take while it is merged or read: half of the room is for
-    /// the parts that stay, and each thread has two other parts in memory.
+    /// the parts that stay in memory, and each thread has two other parts in memory.
     pub fn part_bytes(&self) -> u64 {
         let threads = rayon::current_num_threads() as u64;
         self.limited.as_ref().map_or(u64::MAX, |limited| limited.bytes / (4 * threads))
@@ -126,7 +126,7 @@ pub struct DiskPart {
     first: u32,
     names: u32,
     drops: u32,
-    /// TLD numbers of the table, by number in the file.
+    /// TLD numbers of the table, by TLD number in the file.
     tlds: Vec<u16>,
     sections: [Vec<DiskColumn>; Section::ALL.len()],
 }
@@ -210,7 +210,7 @@ impl Parts {
         Parts { room, ..Parts::default() }
     }
 
-    /// Appends a part; `tlds` holds the TLD numbers of the table, by number in the part.
+    /// Appends a part; `tlds` holds the TLD numbers of the table, by TLD number in the part.
     ///
     /// # Errors
     /// The names exceed the number of ordinals.

@@ -1,5 +1,5 @@
-//! Ranks of dropped names on popularity lists, by doc. Few dropped names have one, so each rank is
-//! stored with its doc, in eight bytes. A bitmap in memory, with one bit per doc, marks the docs
+//! Ranks of dropped names on popularity lists, by doc. Few dropped names have a rank, so each rank
+//! is stored with its doc, in eight bytes. A bitmap in memory, with one bit per doc, marks the docs
 //! that have a rank.
 
 use std::ops::Range;

@@ -1,13 +1,13 @@
-//! Prefix codes: a frequent number takes few bits, a rare one more, and no word is the start of
-//! another. The lengths of its words define a code (canonical Huffman codes): words of one length
-//! follow each other in the order of their numbers.
+//! Prefix codes: a frequent number takes few bits, a rare one more, and no code word is the start
+//! of another. The lengths of its words define a code (canonical Huffman code): words of the same
+//! length are consecutive, in the order of their numbers.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-/// Maximum bits of a word: a reader looks a word up in a table with this many index bits.
+/// Maximum bits of a word: a reader looks up words in a table with this many index bits.
 const BITS_MAX: u32 = 12;
 /// Bits that can be taken after a [`BitReader::fill`].
 const FILLED: u32 = 56;
@@ -29,7 +29,8 @@ pub struct PrefixWriter {
 #[derive(Debug, Default)]
 pub struct PrefixCode {
     bits: u32,
-    /// The number and length of the word, by the next bits of the input.
+    /// Number and length of the word with which the next bits of the input start, indexed by these
+    /// bits.
     table: Vec<(u16, u8)>,
 }
 
@@ -60,7 +61,7 @@ impl PrefixWriter {
             if lengths.iter().all(|&(_, length)| u32::from(length) <= BITS_MAX) {
                 break lengths;
             }
-            // Flatter counts give rare numbers shorter words.
+            // Halving flattens the counts, so rare numbers get shorter words.
             counts.iter_mut().for_each(|(_, count)| *count = count.div_ceil(2));
         };
         let words = words_of(&lengths).map(|(number, word, length)| (number, (word, length)));
@@ -86,7 +87,8 @@ impl PrefixWriter {
 
 /// Returns the length of each word.
 fn lengths_for(counts: &[(u16, u64)]) -> Lengths {
-    // Inner nodes follow the numbers; the parent of a node is known once its pair is formed.
+    // Inner nodes are placed after the numbers; the parent of a node is known once the node is
+    // paired.
     let mut parents = vec![0; counts.len()];
     let mut rarest: BinaryHeap<_> =
         counts.iter().enumerate().map(|(node, &(_, count))| Reverse((count, node))).collect();
@@ -180,7 +182,7 @@ impl BitWriter {
 }
 
 impl<'a> BitReader<'a> {
-    /// Reads from the first bit on.
+    /// Creates a reader that starts at the first bit.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> BitReader<'a> {
         let mut reader = BitReader { bytes, bits: 0, len: 0 };

@@ -1,4 +1,5 @@
-//! Properties of dropped names that filters and facets use, by doc. Each is a column of [`Slices`].
+//! Properties of dropped names that filters and facets use, by doc. Each property is a column of
+//! [`Slices`].
 
 use std::ops::RangeInclusive;
 
@@ -13,7 +14,7 @@ use crate::vocab::language::LanguageCode;
 use crate::vocab::limits::{LABEL_CHARS_MAX, WORDS_MAX};
 use dropdex_query::filter::{Filter, ReadingFilter};
 
-/// Offset of the number of a kind for names whose score is capped.
+/// Offset that is added to the number of a kind for names whose score is capped.
 const CAPPED: u8 = 8;
 
 /// A property of a dropped name, numbered like its column.
@@ -174,7 +175,7 @@ impl PropertyTests {
         set(Property::Words, all_words, ValueSet::of(|value| words.contains(&value)));
         set(Property::Kind, kinds == ValueSet::ALL, kinds);
         set(Property::Language, languages == ValueSet::ALL, languages);
-        // No label has 0 characters, so an open bound costs nothing.
+        // No label has 0 characters, so an open lower bound needs no check.
         let shortest = if filter.min_len <= 1 { 0 } else { filter.min_len };
         let lengths = shortest..=filter.max_len;
         let all_lengths = lengths == (0..=LABEL_CHARS_MAX);
@@ -213,7 +214,7 @@ impl PropertyTests {
     }
 }
 
-/// Condition on the traits that the scorer reads in a label.
+/// Condition on the traits that the scorer finds in a label.
 #[derive(Debug)]
 pub struct TraitTest {
     words: RangeInclusive<u8>,

@@ -2,7 +2,8 @@
 
 use crate::vocab::dqs::Dqs;
 
-/// Combines `dqs` (descending) and `length` (ascending) into a number that sorts ascending.
+/// Combines `dqs` and `length` into a number. Ascending order of these numbers is descending by
+/// score, then ascending by length.
 #[inline]
 pub fn rank_key(dqs: Dqs, length: u8) -> u16 {
     u16::from(Dqs::MAX.points() - dqs.points()) << 8 | u16::from(length)

@@ -1,7 +1,7 @@
-//! Sorts dropped names from name order into rank order. In: a [`Table`]. Out: the *doc* of each
+//! Sorts dropped names from name order into rank order. In: a [`Table`]. Output: the *doc* of each
 //! name: its position in rank order among the names of the drops list. Names registered again
-//! follow in name order. [`DropRows`] holds the columns by doc, and [`records`] the records, so
-//! that writers read memory sequentially.
+//! follow in name order. [`DropRows`] holds the columns by doc, and [`records`] encodes the records
+//! by doc, so that writers read memory sequentially.
 //!
 //! Rank order is by score, then by unrounded score, both descending, then by length and name. Rows are
 //! copied in name order: the table is read part by part.
@@ -20,16 +20,16 @@ use crate::columns::table::Table;
 use crate::error::BuildError;
 use crate::scorer::{Brief, Features, Scratch, Spread, StoredScore};
 
-/// Sort key of all names registered again, which follow every name on the list.
+/// Sort key of all names that were registered again; they follow every name on the list.
 const AGAIN: u64 = u64::MAX;
-/// Maximum labels from which symbols are built.
+/// Maximum number of labels from which the symbols are chosen.
 const LABELS_SAMPLED: usize = 1 << 15;
 /// Sections from which sort keys are read.
 const KEY_SECTIONS: [Section; 2] = [Section::Keys, Section::Drops];
 /// Sections from which rows are built.
 const ROW_SECTIONS: [Section; 4] =
     [Section::Names, Section::Keys, Section::Drops, Section::Features];
-/// Sections from which records are built, and those of their labels.
+/// Sections from which records are built, and sections from which the labels of records are built.
 const RECORD_SECTIONS: [Section; 3] = [Section::Names, Section::Drops, Section::Features];
 const LABEL_SECTIONS: [Section; 2] = [Section::Names, Section::Drops];
 
@@ -43,7 +43,7 @@ pub struct RankOrder {
 /// Dropped names, by doc.
 #[derive(Debug)]
 pub struct DropRows {
-    /// Number of docs on the drops list; names registered again follow.
+    /// Number of docs on the drops list; names that were registered again follow them.
     pub listed: u32,
     pub rows: Vec<DropRow>,
 }
@@ -257,7 +257,7 @@ mod tests {
     use crate::columns::properties::Property;
     use crate::columns::records::RecordBuffer;
 
-    /// Docs are the positions in a plain sort, and rows belong to the same names.
+    /// Docs must be the positions in a plain sort, and rows must belong to the same names.
     #[test]
     fn docs_are_in_rank_order() {
         for names in [0, 1, 2, 70, 3_000] {

@@ -1,13 +1,13 @@
 //! Rank keys in one order of names, with tables that let a query skip most of them.
 //!
-//! In: a column of [`rank_key`](crate::columns::rank_key::rank_key)s by *place*, in an order
-//! in which the matches of a query are one range of places. Out: the number of places of a range
+//! Input: a column of [`rank_key`](crate::columns::rank_key::rank_key)s by *place*, in an order in
+//! which the matches of a query are one range of places. Output: the number of places of a range
 //! that pass a [`KeyFilter`], and the best of them. The meaning of places is up to the caller.
 //!
 //! [`Tables`] hold the smallest key of every block of 256 places, and counts by score and length of
-//! every superblock of 32,768 places. A count over a wide range adds up superblocks and scans the
-//! two ends. The k-th best key is found by binary search over such sums; then only blocks whose
-//! smallest key is not worse are scanned.
+//! every superblock of 32,768 places. To count a wide range, superblocks are added up and the two
+//! ends are scanned. The k-th best key is found by binary search over such sums; only blocks whose
+//! smallest key is not worse than that key are then scanned.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -23,10 +23,10 @@ use crate::vocab::budget;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::LABEL_CHARS_MAX;
 
-/// Key of a place that is not part of a table.
+/// Key of a place that does not belong to a table.
 pub const ABSENT: u16 = u16::MAX;
 
-/// Places per block with a known smallest key.
+/// Places per block. The smallest key of each block is known.
 const BLOCK: usize = 256;
 /// Blocks per group; the smallest keys of groups are also known.
 const GROUP: usize = 32;
@@ -38,8 +38,8 @@ const SUPER_BLOCKS: usize = SUPER / BLOCK;
 const LANES: usize = 32;
 /// Number of scores, 0 to 100.
 const ROWS: usize = 101;
-/// Maximum lengths of the classes that tables count. Most filters use one of them; for other
-/// lengths, counts are bounds and places are scanned.
+/// Maximum lengths of the classes that tables count. Most filters use one of these lengths; for
+/// others, counts are only bounds, and places are scanned.
 const LENGTHS: [u8; 24] =
     [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 24, 28, 36, 63];
 const _: () = assert!(LENGTHS[ANY] == LABEL_CHARS_MAX);
@@ -69,11 +69,12 @@ impl KeyFilter {
     /// Returns true if `key` passes.
     #[inline]
     pub fn passes(self, key: u16) -> bool {
-        // Both sides are always evaluated, so that loops over this have no branch.
+        // Both sides of the condition are always evaluated, so that loops over this test have no
+        // branch.
         (key <= self.key_max) & (length_of(key) <= self.length_max)
     }
 
-    /// Returns the filter with a worst key of at most `key_max`.
+    /// Returns the filter with its worst key limited to `key_max`.
     #[must_use]
     pub fn at_most(self, key_max: u16) -> KeyFilter {
         KeyFilter { key_max: self.key_max.min(key_max), ..self }
@@ -97,18 +98,18 @@ pub fn key_of(hit: u64) -> u16 {
     (hit >> 32) as u16
 }
 
-/// Treatment of places with the key of the k-th best.
+/// Treatment of places whose key equals that of the k-th best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ties {
-    /// The first of them are kept, so that the result has `k` places.
+    /// Only the first such places are kept, so that the result has `k` places.
     First,
-    /// All of them are kept, for a caller that sorts names of one key in another order.
+    /// All such places are kept, for a caller that sorts names with equal keys in another order.
     All,
 }
 
 impl Ties {
-    /// Keeps the `k` best hits from `start` on, unordered; [`Ties::All`] also keeps those with the key of the
-    /// worst of them.
+    /// Keeps the `k` best of the hits that start at position `start`, unordered. [`Ties::All`] also keeps
+    /// hits whose key equals that of the worst one kept.
     pub fn keep_best(self, hits: &mut Vec<u64>, start: usize, k: usize) {
         if k == 0 {
             hits.truncate(start);
@@ -142,7 +143,7 @@ pub trait Column: Copy {
 #[derive(Clone, Copy, Debug)]
 pub struct Visible<'a> {
     pub keys: &'a [u16],
-    /// Bitmap of hidden places, of which there are few; empty for none.
+    /// Bitmap of the hidden places, of which there are few; empty if no place is hidden.
     pub hidden: &'a [u64],
 }
 
@@ -229,7 +230,8 @@ impl Column for Coded<'_> {
     }
 }
 
-/// Appends a [`hit`] for each place whose `passing` is 1; `place` is the first of them.
+/// Appends a [`hit`] for each place whose entry in `passing` is 1; `place` is the place of the
+/// first entry.
 #[inline]
 fn push_passing(keys: &[u16; LANES], place: u32, passing: [u8; LANES], hits: &mut Vec<u64>) {
     let (words, _) = passing.as_chunks::<8>();
@@ -263,12 +265,12 @@ fn is_exact(length: u8) -> bool {
 pub struct Tables {
     /// Number of places.
     len: usize,
-    /// Smallest key by class, then block; [`ABSENT`] for none.
+    /// Smallest key by class, then by block; [`ABSENT`] for a block without keys.
     minima: Vec<u16>,
     /// Smallest keys by class, then group of blocks.
     group_minima: Vec<u16>,
-    /// Number of names of a class with a row (100 - score) or a better one, by class, row and
-    /// complete superblock.
+    /// Number of names with a row (100 - score) or a better row, by class, row and complete
+    /// superblock.
     counts: Vec<u16>,
 }
 
@@ -483,7 +485,8 @@ pub struct Order<'a, C> {
 }
 
 impl<C: Column> Order<'_, C> {
-    /// Returns the number of `places` that pass: exact up to `cap`, else some number above it.
+    /// Returns the number of `places` that pass: exact up to `cap`, and otherwise some number above
+    /// `cap`.
     pub fn count(&self, places: Range<u32>, filter: KeyFilter, cap: u32) -> u32 {
         if self.column.all_pass(filter) {
             return places.len() as u32;
@@ -533,7 +536,8 @@ impl<C: Column> Order<'_, C> {
         }
         let mut wanted = filter.at_most(self.bound(&places, filter, k));
         let start = hits.len();
-        // In a wide range, many places have the key of the bound, but only the first ones are needed.
+        // In a wide range, the key of many places equals the bound, but only the first of them are
+        // needed.
         let mut room = start + k;
         self.tables.walk(places, class_around(filter.length_max), wanted.key_max, |places| {
             self.column.collect(places, wanted, hits);
@@ -553,7 +557,7 @@ impl<C: Column> Order<'_, C> {
         ties.keep_best(hits, start, k);
     }
 
-    /// Returns a key that is not better than that of the `k`-th best.
+    /// Returns a key that is not better than the `k`-th best key.
     fn bound(&self, places: &Range<usize>, filter: KeyFilter, k: usize) -> u16 {
         let supers = places.start.div_ceil(SUPER)..places.end / SUPER;
         if !supers.is_empty() {
@@ -567,7 +571,7 @@ impl<C: Column> Order<'_, C> {
         }
     }
 
-    /// Finds the bound by counting: the cheapest way for deep pages of narrow ranges.
+    /// Finds the bound by counting, which is the cheapest way for deep pages of narrow ranges.
     fn kth_row(&self, places: &Range<usize>, filter: KeyFilter, k: usize) -> u16 {
         let key_of = |row: usize| (row as u16) << 8 | 0xff;
         let row = first_where(row_of(filter.key_max), |row| {
@@ -637,7 +641,7 @@ impl RankTable {
     }
 }
 
-/// Places that an order omits, and the tables of the others.
+/// Places that an order omits, and the tables of the other places.
 #[derive(Debug)]
 pub struct HiddenPlaces {
     /// Bitmap of the omitted places.
@@ -841,7 +845,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// In columns of one key, all places are equally good, and the first ones win.
+    /// In a column with a single key, all places are equally good, so the first ones are the best.
     #[test]
     fn ties_are_ordered_by_place() {
         let len = 2 * SUPER as u32 + 1_000;

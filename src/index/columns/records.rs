@@ -27,12 +27,13 @@ use crate::storage::files::Files;
 const LENS: &str = "records.lens";
 const BYTES: &str = "records.bytes";
 const CODES: &str = "records.codes";
-/// Value of the flags of a name that must be scored again; above all flags of features except the
-/// highest two.
+/// Value of the flags of a name that must be scored again. It is greater than all flags of features
+/// except the highest two.
 const SCORE_AGAIN: u16 = 1 << 13;
 /// Lowest bits of points, which are not compressed.
 const RAW: u32 = 5;
-/// Value of the other bits of points for exactly zero points. No other points have these bits.
+/// Value of the upper bits of points that stands for exactly zero points. No other number of points
+/// has these bits.
 const ZERO: u16 = 1 << 15;
 /// Flag in the mark of the last token.
 const LAST: u16 = 1 << u8::BITS;

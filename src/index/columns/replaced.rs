@@ -1,5 +1,5 @@
-//! Names of a base that a delta replaces: those that the batches of the base have under the labels
-//! of newer batches. They are counted as the build of the base counted them.
+//! Names of a base that a delta replaces: the names in the batches of the base whose labels also
+//! occur in newer batches. These names are counted in the same way as in the build of the base.
 
 use std::collections::BTreeSet;
 
@@ -16,14 +16,14 @@ use crate::vocab::day::Day;
 #[derive(Debug, Default)]
 pub struct Replaced {
     pub counts: NameCounts,
-    /// Number of omitted names, which an installed Public Suffix List splits in another place.
+    /// Number of omitted names: an installed Public Suffix List splits them at another dot.
     pub left_out: u64,
     /// Whether a name dropped on a day, by [`Day::raw`].
     dropped_on: Vec<bool>,
 }
 
 impl Replaced {
-    /// Counts the names of `batches` under the labels of `newer`, on all cores.
+    /// Counts the names of `batches` that have a label of `newer`, on all cores.
     ///
     /// # Errors
     /// A batch does not decode.
@@ -82,7 +82,7 @@ impl Replaced {
 }
 
 /// Returns those of `dates` on which only names with the labels of `newer` dropped. Reads names of
-/// `batches` until each date is found, which usually takes few.
+/// `batches` until each date is found, which usually takes few names.
 ///
 /// # Errors
 /// A batch does not decode.

@@ -1,6 +1,6 @@
 //! Columns of small numbers of dropped names, with one bitmap of docs per bit. A condition is a set
-//! of values. It is compiled to a few word operations, so that 64 docs are compared at once;
-//! counting by value does not visit single docs.
+//! of values. The condition is compiled to a few word operations, so that 64 docs are compared at
+//! once; values are counted without visiting single docs.
 //!
 //! Numbers that exceed the largest value are also kept in a list.
 
@@ -12,15 +12,16 @@ use crate::error::{BuildError, GenerationError};
 use crate::storage::draft::Draft;
 use crate::storage::files::Files;
 
-/// Maximum bits of a column, whose values fit a [`ValueSet`].
+/// Maximum bits of a column, so that a [`ValueSet`] holds its values.
 const BITS_MAX: usize = 6;
-/// Words that are combined at once, in a few vector registers.
+/// Number of words that are combined at once, in a few vector registers.
 const LANE: usize = 16;
 /// Maximum steps of a test: a binary decision diagram of six variables has fewer.
 const STEPS_MAX: usize = 32;
-/// Maximum matches in a window whose values are read doc by doc.
+/// Maximum number of matches in a window for which values are read doc by doc.
 const FEW: u32 = 8;
-/// Words of a window in which values are counted, and of a block whose values are known.
+/// Number of words of a window in which values are counted, and of a block whose set of values is
+/// known.
 const WINDOW: usize = 64;
 /// Blocks of a group, which a walk of the docs of a value reads as a whole.
 const GROUP: usize = 16;
@@ -37,7 +38,7 @@ impl ValueSet {
         ValueSet((0..64).filter(|&value| passes(value)).fold(0, |set, value| set | 1 << value))
     }
 
-    /// Returns true if it has `value`.
+    /// Returns true if the set has `value`.
     #[inline]
     pub fn has(self, value: u8) -> bool {
         self.0 >> value & 1 == 1
@@ -67,7 +68,7 @@ pub struct Spread {
     pub words: usize,
 }
 
-/// Names of the files of a column. Only columns with large numbers have the second one.
+/// Names of the files of a column. Only columns with large numbers have the second file.
 #[derive(Clone, Copy, Debug)]
 pub struct SliceFiles {
     pub bits: usize,
@@ -202,14 +203,14 @@ impl Slices {
         number.min(self.top()) as u8
     }
 
-    /// Returns the numbers that a value stands for, as far as docs have them.
+    /// Returns the numbers that a value stands for and that occur in docs.
     pub fn numbers_of(&self, value: u8) -> RangeInclusive<u16> {
         let number = u16::from(value);
         let is_top = number == self.top() && !self.large.is_empty();
         number..=if is_top { u16::MAX } else { number }
     }
 
-    /// Returns the first word from `word` on whose block has docs of a value.
+    /// Returns the first word, starting at `word`, whose block has docs with this value.
     pub fn next_with(&self, value: u8, word: usize) -> Option<usize> {
         let block = word / WINDOW;
         let further = self.blocks.get(block..)?.iter().position(|set| set.has(value))?;
@@ -297,7 +298,7 @@ impl Slices {
         counts
     }
 
-    /// Counts the matches by value; all of them have the high bits of `value`.
+    /// Counts the matches by value. All matches have the same high bits as `value`.
     fn count_below(
         &self,
         bits: usize,
@@ -328,8 +329,8 @@ impl Slices {
         [low, high]
     }
 
-    /// Clears the bits of the docs that cannot be among the best `wanted`. All docs with the last
-    /// value are kept. Returns that value; `None` if no bit is cleared.
+    /// Clears the bits of the docs that cannot be among the `wanted` best. All docs with the value
+    /// of the last of these are kept. Returns the value of the last; `None` if no bit is cleared.
     pub fn keep_best(&self, descending: bool, wanted: u32, matches: &mut [u64]) -> Option<u8> {
         let mut left = wanted;
         let mut value = 0;
@@ -362,7 +363,8 @@ impl Slices {
     }
 }
 
-/// The nodes of a test that accept no value and all values; other nodes are steps.
+/// The nodes of a test at which no value passes, and at which all values pass. All other nodes are
+/// steps.
 const NONE: u8 = 0;
 const ALL: u8 = 1;
 
@@ -378,7 +380,7 @@ pub struct SliceTest {
 /// A compiled condition on the number of a doc.
 #[derive(Clone, Debug)]
 pub struct RangeTest {
-    /// Condition on values; the largest value passes if any of its numbers may pass.
+    /// Condition on values; the largest value passes if any number that it stands for may pass.
     test: SliceTest,
     range: RangeInclusive<u16>,
 }
@@ -391,7 +393,7 @@ impl RangeTest {
     }
 }
 
-/// A step with the result of `high` for values that have the bit, and of `low` for others.
+/// A step that continues at node `high` for values that have the bit, and at `low` for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Step {
     bit: u8,

@@ -1,6 +1,6 @@
 //! Positions of many short texts in their concatenation. The start of a text is the start of its
-//! block of 16 texts, plus the lengths of the texts before it: 1.25 bytes per text instead of 4 for
-//! an offset.
+//! block of 16 texts plus the lengths of the texts before it in the block. This takes 1.25 bytes
+//! per text instead of 4 for an offset.
 
 use std::ops::Range;
 
@@ -34,8 +34,8 @@ impl Spans {
         Some(Spans { starts, lens, end })
     }
 
-    /// Appends a text. Returns `None`, and appends nothing, if the texts would exceed 4 GiB or this
-    /// one 255 bytes.
+    /// Appends a text. Returns `None`, and appends nothing, if all texts would exceed 4 GiB, or if
+    /// this one exceeds 255 bytes.
     pub fn push(&mut self, len: usize) -> Option<()> {
         let len = u8::try_from(len).ok()?;
         let end = self.end.checked_add(len.into())?;

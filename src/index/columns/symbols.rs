@@ -1,6 +1,7 @@
 //! Compression of labels by a table of symbols: each byte of an encoded label stands for a text of
 //! one to eight bytes. The table is built from labels of the same list, so frequent pieces take one
-//! byte; a label of ten bytes takes six. Any label can be read without the previous ones.
+//! byte. On average, a label of ten bytes takes six. Any label can be read without the previous
+//! ones.
 
 use std::ops::Deref;
 
@@ -20,7 +21,7 @@ const LEN: usize = size_of::<u64>();
 const ROUNDS: usize = 6;
 /// Maximum bytes of a label.
 pub const LABEL_BYTES: usize = 63;
-/// Value for a node of the trie at which no symbol ends, or which has no successor.
+/// Value for a node of the trie at which no symbol ends, or for a missing successor.
 const NONE: u16 = u16::MAX;
 
 /// A decoded label.
@@ -38,7 +39,7 @@ impl Default for LabelText {
 }
 
 impl LabelText {
-    /// Returns the bytes in order.
+    /// Returns the bytes of the label in order.
     pub fn into_bytes(self) -> impl Iterator<Item = u8> {
         self.bytes.into_iter().take(self.len.into())
     }
@@ -133,7 +134,7 @@ impl SymbolWriter {
         SymbolWriter { texts, nodes }
     }
 
-    /// Visits the codes of a label: the longest symbol at each place.
+    /// Visits the codes of a label: at each place, that of the longest matching symbol.
     pub fn encode(&self, label: &[u8], mut visit: impl FnMut(u8)) {
         let mut rest = label;
         while !rest.is_empty() {
@@ -166,7 +167,7 @@ impl SymbolWriter {
     }
 }
 
-/// Returns the bytes of a symbol, which are its lowest.
+/// Returns the bytes of a symbol, which are the lowest bytes of its number.
 fn len_of(text: u64) -> usize {
     (u64::BITS - text.leading_zeros()).div_ceil(u8::BITS) as usize
 }
@@ -200,7 +201,7 @@ impl Symbols {
         let mut label = LabelText::default();
         let mut len = 0;
         for &code in codes {
-            // Only codes that were not written here are longer than a label.
+            // Only codes that the encoder did not write decode to more bytes than a label has.
             let start = len.min(LABEL_BYTES);
             label.bytes[start..start + LEN].copy_from_slice(&self.texts[usize::from(code)]);
             len = start + usize::from(self.lens[usize::from(code)]);

@@ -24,10 +24,10 @@ use crate::vocab::stage::Periods;
 use crate::vocab::suffixes;
 use crate::vocab::time::UnixMs;
 
-/// Maximum rows of the batches per frequent label for which all rows are read: a search of a label
-/// reads a block in every batch.
+/// Number of rows in the batches, per frequent label, up to which all rows are read. If there are
+/// more rows, each label is searched, which reads a block of every batch.
 const ENTRIES_A_PROBE: u64 = 64;
-/// Estimated memory of an entry of a batch in a part, in bytes.
+/// Estimated memory, in bytes, that an entry of a batch takes in a part.
 const ENTRY_BYTES_ABOUT: u64 = 64;
 /// Parts per thread: enough to keep every core busy until the end.
 const PARTS_PER_THREAD: usize = 4;
@@ -49,7 +49,7 @@ pub struct Table {
 
 impl Table {
     /// Merges the batches on all cores, each task on its own range of labels, and joins dropped names
-    /// to their ranks on the popularity lists. The parts take `room`.
+    /// to their ranks on the popularity lists. The parts are kept in `room`.
     ///
     /// # Errors
     /// A batch does not decode, a number exceeds its limit, or parts cannot be written to disk.
@@ -149,8 +149,8 @@ impl Table {
     }
 }
 
-/// Returns the number of parts: enough to keep every core busy, and for the parts in progress to
-/// fit into memory.
+/// Returns the number of parts: enough to keep every core busy, and so many that the parts in
+/// progress fit into memory.
 fn part_count(batches: &[Batch], room: &Room) -> usize {
     let threads = rayon::current_num_threads();
     let entries: u64 = batches.iter().map(|batch| batch.meta().rows).sum();
@@ -177,7 +177,7 @@ struct Merging {
     label: Vec<(Base, u8, bool)>,
     /// Start of the current label in the text.
     label_start: usize,
-    /// TLDs by number in this part, with true if the TLD is open to the public, and its number of
+    /// TLDs by number in this part, each with true if it is open to the public, and its number of
     /// names.
     tlds: Vec<(String, Periods, bool, u64)>,
     /// TLD numbers, by [`head_of`] for TLDs of up to eight bytes, and by text for longer ones.
@@ -350,7 +350,7 @@ fn part_with_room(batches: &[Batch], from: &[u8], to: Option<&[u8]>) -> Part {
     let in_range = |name: &&[u8]| *name >= from && to.is_none_or(|to| *name < to);
     let lens = batches.iter().flat_map(Batch::block_names).filter(in_range).map(<[u8]>::len);
     let (blocks, octets) = lens.fold((0, 0), |(blocks, octets), len| (blocks + 1, octets + len));
-    // A range may start within a block of each batch.
+    // In each batch, a range may start in the middle of a block.
     let names = (blocks + batches.len()) * BLOCK_ENTRIES as usize;
     let text = names * (octets / usize::max(blocks, 1) + 1);
     Part {
@@ -384,14 +384,14 @@ fn join_ranks(part: &mut Part, lists: &[RankedList]) {
 }
 
 /// Returns [`Spread::tlds`] of a name whose label is in `all` TLDs, of which `open` are open to the
-/// public. A record holds fewer than 255 of them; for more, all TLDs count.
+/// public. A record holds the number of open TLDs up to 254; if there are more, all TLDs count.
 pub fn open_tlds(open: usize, all: usize, is_open: bool) -> u32 {
     let tlds = open + usize::from(!is_open);
     (if tlds < usize::from(u8::MAX) { tlds } else { all }) as u32
 }
 
-/// Returns true for a name that an index omits. Names are stored as the compiled list of their time
-/// split them; only a list that an operator installed is applied again.
+/// Returns true for a name that an index omits. Names are stored as the Public Suffix List that was
+/// compiled in at the time split them. Only a list that an operator installed is applied again.
 pub(super) fn is_left_out(dossier: &Dossier<'_>) -> bool {
     let is_registrable = |name| DomainName::is_registrable(name, dossier.label_len);
     suffixes::installed().is_some() && !std::str::from_utf8(dossier.name).is_ok_and(is_registrable)
@@ -419,8 +419,8 @@ pub fn coverage(batches: &[Batch]) -> Result<Coverage, BuildError> {
     Ok(Coverage::from_found(found))
 }
 
-/// Counts the names under TLDs open to the public that `counts` accepts by name and length of the
-/// label. Stops at the first for which it returns `None`.
+/// Counts the names under TLDs open to the public that `counts` accepts. `counts` gets the name and
+/// the length of its label. Stops at the first name for which `counts` returns `None`.
 fn count_open(
     mut dossiers: Dossiers<'_>,
     counts: impl Fn(&[u8], usize) -> Option<bool>,
@@ -489,7 +489,7 @@ mod tests {
                 true => Sighting::Dropped { date, release: None, registered_again: false },
                 false => Sighting::Known { registered: true },
             };
-            // These features lack the cap for closed suffixes, which the merge sets again.
+            // These features lack the cap for closed suffixes, which the merge restores.
             let text = format!("    {name}");
             let features = if dropped { text.as_bytes() } else { &[] };
             let label_len = name.find('.').expect("a dot") as u8;
@@ -535,7 +535,7 @@ mod tests {
         assert!(table.coverage != Coverage::NONE);
         for part in table.parts.iter() {
             for (at, &place) in part.drops.at.iter().enumerate() {
-                // A closed TLD counts only for its own name.
+                // A closed TLD counts only for the name under it.
                 let tlds = 2 + u32::from(part.name(place as usize).ends_with(b".gov"));
                 let spread = Spread { tlds, coverage: table.coverage };
                 assert_eq!(part.drops.rank[at], Base::from_bits(1 << 15).with_spread(spread).rank);

@@ -46,7 +46,7 @@ impl Tlds {
         self.numbers.get(name).copied()
     }
 
-    /// Returns the numbers of the known TLDs in `wanted`, ascending and unique; `None`, meaning
+    /// Returns the numbers of the known TLDs in `wanted`, ascending and unique; `None`, which means
     /// all, if `wanted` is empty.
     pub fn numbers(&self, wanted: &[CompactString]) -> Option<Vec<u16>> {
         if wanted.is_empty() {

@@ -26,7 +26,7 @@ use crate::storage::draft::Draft;
 const LETTERS: usize = ALPHABET.len();
 /// Number of trigrams of the alphabet.
 const IDS: usize = LETTERS * LETTERS * LETTERS;
-/// Docs per parallel task: the lists to which it appends fit a cache.
+/// Docs per parallel task, so that the lists to which a task appends fit into a cache.
 const DOCS_PER_PIECE: usize = 1 << 17;
 /// Postings in memory at a time, four bytes each.
 const POSTINGS_PER_PASS: u64 = 96 << 20;
@@ -113,7 +113,7 @@ fn alias_grams(alias: &str, mut visit: impl FnMut(Gram<'_>)) {
 
 type Others = BTreeMap<CompactString, Vec<u32>>;
 
-/// Counts each id in a range of docs, and collects the docs of all other grams.
+/// Counts each gram that has an id in a range of docs, and collects the docs of all other grams.
 fn count(
     texts: &IndexedNames<'_>,
     docs: Range<usize>,
@@ -153,7 +153,7 @@ fn sort(
     sorted
 }
 
-/// Cuts the ids into ranges with about as many postings as fit in memory at a time.
+/// Cuts the ids into ranges, each with about as many postings as fit into memory at a time.
 fn passes(counts: &[Vec<u32>]) -> Vec<Range<usize>> {
     let mut passes = Vec::new();
     let (mut first, mut postings) = (0, 0);

@@ -1,15 +1,15 @@
-//! Substring search in names. In: records and TLDs of the drops list. Out: the docs whose full name
-//! contains a text of any length, in A-label or Unicode form.
+//! Substring search in names. Input: records and TLDs of the drops list. Output: the docs whose
+//! full name contains a text of any length, in A-label or Unicode form.
 //!
 //! An occurrence either starts in the label or lies within `.tld`. The second kind is a set of
-//! TLDs. For the first, a tantivy index holds the trigrams of the label and its dot. A text of
+//! TLDs. For the first kind, a tantivy index holds the trigrams of the label and its dot. A text of
 //! three characters is one trigram, unless its second character is the dot: labels that end with a
-//! character are found by the trigrams that end with the character and the dot. For a longer text,
-//! the docs of its rarest trigrams are read and compared. Two characters are found by all trigrams
-//! that start with them; one is a set ([`CharDocs`]).
+//! given character are found by the trigrams that end with this character and the dot. For a longer
+//! text, the docs of its rarest trigrams are read and compared. Two characters are found by all
+//! trigrams that start with them; for one character, there is a set of docs ([`CharDocs`]).
 //!
-//! Non-ASCII characters also have terms of one and two characters, because too many characters may
-//! follow them. [`super::trigram_writer`] writes the index.
+//! For non-ASCII characters, there are also terms of one and two characters, because too many
+//! different characters may follow them. [`super::trigram_writer`] writes the index.
 
 use std::io;
 use std::sync::Arc;
@@ -34,12 +34,13 @@ use crate::storage::files::Files;
 pub(super) const GRAM_CHARS: usize = 3;
 /// Maximum trigrams looked up for a longer text.
 const GRAMS_PER_TEXT: usize = 4;
-/// Cost of reading and searching a name, in postings.
+/// Cost of reading and searching a name, measured in postings.
 const POSTINGS_PER_READ: u64 = 24;
-/// Words whose docs are read together, and docs prefetched together.
+/// Number of words whose docs are read together, and number of docs prefetched together.
 const WORDS_READ: usize = 128;
 const DOCS_READ: usize = 64;
-/// Maximum postings of lists that are searched for the next doc, to skip windows without one.
+/// Maximum postings of a list that is searched for its next doc, in order to skip windows without
+/// one.
 const SPARSE: u64 = 1 << 14;
 
 /// Names on the drops list, by doc.
@@ -135,7 +136,8 @@ impl Trigrams {
         }
     }
 
-    /// Returns the rarest trigrams of a text, as long as each costs less than the reads that it avoids.
+    /// Returns the rarest trigrams of a text, as long as each costs less than the reads of names
+    /// that it avoids.
     fn rarest(&self, needle: &Needle) -> io::Result<InLabel<'_>> {
         let mut terms: Vec<TermInfo> = Vec::new();
         for gram in needle.grams() {
@@ -155,8 +157,8 @@ impl Trigrams {
         Ok(self.posted(terms.into_iter().map(|term| vec![term]).collect(), exact))
     }
 
-    /// Returns the terms of the labels that end with an ASCII character: a label of one character,
-    /// and a Unicode form, have a term of two characters.
+    /// Returns the terms of the labels that end with an ASCII character: labels of one character
+    /// and Unicode forms have a term of two characters.
     fn ending_with(&self, letter: u8) -> io::Result<Vec<TermInfo>> {
         let mut terms: Vec<TermInfo> = self.term(&[letter, b'.'])?.into_iter().collect();
         for &before in ALPHABET {
@@ -298,9 +300,9 @@ pub(super) fn is_idn(label: &[u8], tld: &str) -> bool {
     label.starts_with(b"xn--") || tld.contains("xn--")
 }
 
-/// A lookup of the docs in whose label a text starts.
+/// A lookup of the docs in whose label an occurrence of a text starts.
 enum InLabel<'a> {
-    /// All docs match, wherever the text starts.
+    /// All docs match, regardless of where the text starts.
     All,
     None,
     /// The docs that contain the character.
@@ -316,14 +318,14 @@ struct Posted<'a> {
     freqs: Vec<u64>,
     /// Whether a match is certain without reading the name.
     exact: bool,
-    /// Docs of the TLDs that start with the text after its first dot.
+    /// Docs of the TLDs that start with the part of the text after its first dot.
     tails: Option<DocSet<'a>>,
 }
 
 /// The docs with any of these terms.
 struct Union {
     terms: Vec<TermInfo>,
-    /// Postings, opened on demand: if few docs are left, their names are read instead.
+    /// Postings, opened on demand; if only few docs are left, their names are read instead.
     cursors: Vec<Cursor>,
 }
 
@@ -407,7 +409,7 @@ impl Seeker<'_> {
         }
     }
 
-    /// Returns a lower bound of the first match from `from` on, if any.
+    /// Returns a lower bound of the first match that is `from` or later, if any.
     ///
     /// # Errors
     /// As [`Seeker::keep`].
@@ -488,7 +490,7 @@ impl Union {
 }
 
 impl Cursor {
-    /// Returns the first doc from `from` on; `from` must never decrease.
+    /// Returns the first doc that is `from` or later; `from` must never decrease.
     fn next(&mut self, from: u32) -> Option<u32> {
         let docs = self.block.docs();
         if docs.last().is_some_and(|&last| last >= from) {

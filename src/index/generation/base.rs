@@ -1,8 +1,8 @@
 //! Decides whether an index can be extended, finds its base, and combines base and delta.
 //!
-//! A delta must give the same results as a full rebuild. The data of a name depends on the other
-//! names of its label, which the delta has again; on the tables, popularity lists and estimate of
-//! the market in use, which must be those of the base; and on nothing else.
+//! A delta must give the same results as a full rebuild. The data of a name depends only on the
+//! other names of its label, which the delta contains too, and on the tables, popularity lists and
+//! estimate of the market in use, which must be those of the base.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -82,8 +82,8 @@ impl ExtendRule {
 }
 
 impl Default for ExtendRule {
-    /// A smaller index is built in seconds. Each list rebuilds the whole delta, and queries search
-    /// both.
+    /// Building a smaller index takes only seconds. Each list rebuilds the whole delta, and queries
+    /// search both.
     fn default() -> ExtendRule {
         ExtendRule { from: 5_000_000, percent: 5 }
     }
@@ -97,7 +97,7 @@ pub struct Base {
 }
 
 impl Base {
-    /// Finds the generation that its missing batches can extend: the current one, or its base.
+    /// Finds the generation that the missing batches can extend: the current one, or its base.
     ///
     /// # Errors
     /// The index cannot be extended, or a batch does not decode.
@@ -198,7 +198,7 @@ impl Base {
 
 /// A base and its delta.
 pub struct Extended {
-    /// Counts of the base without the replaced names.
+    /// Computes the counts of the base without the replaced names.
     names_before: u32,
     dropped_before: u32,
     drops_before: u32,
@@ -233,7 +233,8 @@ impl Extended {
     }
 }
 
-/// Returns true if one of the lists replaces an earlier reading, whose names are in the base.
+/// Returns true if one of the lists replaces an earlier reading of the same list. The names of that
+/// reading are in the base.
 fn replaces(batches: &[Batch]) -> bool {
     batches.iter().flat_map(Batch::lists).any(|list| !list.replaces.is_empty())
 }

@@ -1,4 +1,5 @@
-//! Batches in, a new generation out. It is merged, indexed, verified, and only then made current.
+//! Builds a new generation from batches: merges and indexes them, verifies the result, and only then
+//! makes it current.
 
 use std::fs;
 use std::io;
@@ -64,7 +65,7 @@ const SELF_TEST_NAMES: usize = 1_000;
 pub struct Keep(u16);
 
 impl Keep {
-    /// Upper bound, since each generation takes disk space.
+    /// Upper bound of the setting, since each generation takes disk space.
     pub const MAX: u16 = 100;
 
     /// Returns `None` if the number is out of range.
@@ -86,7 +87,7 @@ pub struct BuildSettings {
     pub keep: Keep,
     pub memory: MemoryBound,
     pub extend: ExtendRule,
-    /// `None` is all names, if the memory allows it.
+    /// `None` means all names, if the memory allows it.
     pub contains: Option<Contains>,
 }
 
@@ -235,16 +236,16 @@ impl<'a> Build<'a> {
         let place = manifest::folder_of(index, generation);
         fs::rename(folder, &place).at(folder)?;
         manifest::sync_folder(index).at(index)?;
-        // An unreadable `CURRENT` has no generation to return to.
+        // If `CURRENT` is unreadable, there is no generation to return to.
         let before = manifest::current(index).unwrap_or_default();
         manifest::set_current(index, generation)?;
         remove_old(index, manifest, before, settings.keep)
     }
 }
 
-/// Estimates the size of a generation of `batches`, assuming that names are as large as those of
-/// the current generation and that lists not yet in it have only new names. Without a current one,
-/// the size of the corpus is used.
+/// Estimates the size of a generation of `batches`, assuming that names take as much space as in
+/// the current generation, and that lists that are not yet in it have only new names. Without a
+/// current generation, the size of the corpus is used.
 fn estimate(index: &Path, batches: &[Batch]) -> u64 {
     let current = manifest::current(index).ok().flatten();
     let current = current.and_then(|id| Manifest::read(&manifest::folder_of(index, id)).ok());
@@ -303,8 +304,8 @@ pub fn rollback(index: &Path) -> Result<Manifest, BuildError> {
     Err(GenerationError::malformed(index, what).into())
 }
 
-/// Moves the generations in `received`, which another node has built, to the folder of the index. A
-/// generation with the same number that this node has built itself is replaced.
+/// Moves the generations in `received`, which another node has built, to the folder of the index.
+/// If this node has built a generation with the same number, that generation is replaced.
 ///
 /// # Errors
 /// The folder cannot be used, or a rebuild is running.
@@ -353,7 +354,7 @@ pub fn tidy(index: &Path) -> Result<(), BuildError> {
     }
 }
 
-/// Requires the lock, so that no other process uses the leftovers.
+/// The caller must hold the lock, so that no other process uses the leftovers.
 fn remove_leftovers(index: &Path, _lock: &FolderLock) -> Result<(), BuildError> {
     for entry in fs::read_dir(index).at(index)? {
         let entry = entry.at(index)?;
@@ -368,10 +369,10 @@ fn remove_leftovers(index: &Path, _lock: &FolderLock) -> Result<(), BuildError> 
     Ok(())
 }
 
-/// Removes old generations. It keeps `keep` generations: the current one, and the newest intact
-/// ones up to `before`, the previously current one. Newer ones were rolled back from. The base of a
-/// kept generation is also kept. A damaged generation does not count and is removed; one with an
-/// I/O error does not count and stays.
+/// Removes old generations. Keeps `keep` generations: the current one, and the newest intact ones
+/// up to `before`, the previously current one. Newer generations were rolled back. The base of a
+/// kept generation is also kept. A damaged generation does not count and is removed. A generation
+/// that cannot be read does not count either, but is kept.
 fn remove_old(
     index: &Path,
     current: &Manifest,
@@ -414,7 +415,7 @@ fn remove_old(
 
 fn remove(index: &Path, generation: GenerationId) -> Result<(), BuildError> {
     let folder = manifest::folder_of(index, generation);
-    // It is renamed first, so that a partly removed generation is never found.
+    // A generation is renamed before it is removed, so that a partly removed one is never found.
     let doomed = index.join(format!("{REMOVING}{generation}"));
     fs::rename(&folder, &doomed).at(&folder)?;
     Ok(fs::remove_dir_all(&doomed).at(&doomed)?)
@@ -551,7 +552,7 @@ impl SpotChecks {
         Ok(SpotChecks(all))
     }
 
-    /// Looks each name up in every way that queries use.
+    /// Looks up each name in every way that queries use.
     fn find_in(&self, index: &Generation) -> Result<(), BuildError> {
         let lost = self.0.iter().find(|check| !check.is_in(index));
         lost.map_or(Ok(()), |lost| {
@@ -693,7 +694,8 @@ mod tests {
         assert_eq!(found(&index, "n--mnch"), ["xn--mnchen-3ya.de"]);
         assert_eq!(found(&index, "e.рф"), ["cde.xn--p1ai"]);
         assert_eq!(found(&index, "-y.c"), ["x-y.com"]);
-        // By trigrams alone, `aaaa.com` would match: it contains `aaa`, the only trigram of the text.
+        // If only trigrams were compared, `aaaa.com` would match, because it contains `aaa`, the
+        // only trigram of the text.
         assert_eq!(found(&index, "aaaaa"), [] as [&str; 0]);
         assert_eq!(found(&index, "zzz"), [] as [&str; 0]);
     }

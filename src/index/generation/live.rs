@@ -1,4 +1,4 @@
-//! The generation being served. A request takes it once; a rebuild replaces it completely.
+//! The generation being served. A request takes the index once; a rebuild replaces it completely.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use crate::query::index::Index;
 /// The cell from which readers take the index.
 pub struct LiveIndex {
     index: ArcSwap<Index>,
-    /// Twice the number of replacements; odd during one.
+    /// Twice the number of replacements; odd during a replacement.
     epoch: AtomicU64,
     is_behind: AtomicBool,
 }
@@ -31,7 +31,7 @@ impl LiveIndex {
     }
 
     /// Publishes `index` and returns the old one, which must be dropped outside the async threads,
-    /// since freeing gigabytes takes time. Only one caller at a time.
+    /// since freeing gigabytes takes time. Only one caller may run this at a time.
     #[must_use = "drop the old index off the async threads"]
     pub fn publish(&self, index: Arc<Index>) -> Arc<Index> {
         self.epoch.fetch_add(1, Ordering::SeqCst);
@@ -40,8 +40,8 @@ impl LiveIndex {
         old
     }
 
-    /// Returns a number that changes with each replacement; `None` during one. Between two equal
-    /// numbers, the index was not replaced.
+    /// Returns a number that changes with each replacement; `None` during a replacement. If the
+    /// number is the same at two times, the index was not replaced in between.
     pub fn epoch(&self) -> Option<u64> {
         let epoch = self.epoch.load(Ordering::SeqCst);
         epoch.is_multiple_of(2).then_some(epoch)
