@@ -1,5 +1,5 @@
-//! Dossiers in, answers to queries out. A rebuild writes an immutable *generation* to disk; the
-//! server loads it into memory, verifies it and answers every query from it until a newer one
+//! Turns dossiers into responses to queries. A rebuild writes an immutable *generation* to disk; the
+//! server loads it into memory, verifies it and serves every query from it until a newer one
 //! replaces it. A generation can be a small one that extends another: queries then search both, and
 //! the results are those of one generation built from all lists.
 //!

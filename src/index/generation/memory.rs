@@ -14,15 +14,16 @@ use crate::vocab::memory;
 /// Memory that all concurrent writers take, in bytes per name: separators and offsets of blocks,
 /// then a key, a row and a key by TLD.
 const BYTES_PER_NAME: u64 = 10;
-/// The same in bytes per drop: doc, row, columns, record, and one posting for each of a dozen trigrams.
+/// Memory that all concurrent writers take, in bytes per drop: doc, row, columns, record, and one
+/// posting for each of a dozen trigrams.
 const BYTES_PER_DROP: u64 = 150;
 
-/// Size of the trigrams of all names, in bytes a name, and the names above which there are more of them
-/// than a list can hold.
+/// Size of the trigrams of all names, in bytes per name, and the number of names above which a list
+/// cannot hold them.
 const GRAM_BYTES_PER_NAME: u64 = 5;
 const GRAM_NAMES_MAX: u32 = 800_000_000;
 
-/// Size of the table relative to the corpus: 1.6, whether few names dropped or all.
+/// Size of the table relative to the corpus: 1.6, regardless of how many names dropped.
 const TABLE_BYTES_PER_CORPUS_BYTE: u64 = 2;
 
 /// Limit on the memory of a rebuild until the new generation is verified. Invariant: at least
@@ -33,7 +34,7 @@ pub struct MemoryBound {
 }
 
 impl MemoryBound {
-    /// Minimum; less would cut the table into parts of a few thousand names.
+    /// Minimum; with less memory, the table would be cut into parts of only a few thousand names.
     pub const MIN_MIB: u32 = 16;
     /// Upper bound of the setting.
     pub const MAX_MIB: u32 = 64 << 20;
@@ -54,8 +55,8 @@ impl MemoryBound {
         MemoryBound { bytes: 64 << 10 }
     }
 
-    /// Returns the room for the parts of the table, which is half of the memory; the others are
-    /// written to a file in `folder`.
+    /// Returns the room for the parts of the table, which is half of the memory. Parts for which
+    /// there is no room are written to a file in `folder`.
     ///
     /// # Errors
     /// The file cannot be created.
@@ -66,12 +67,12 @@ impl MemoryBound {
     /// Returns the bytes that the table of `batches` may take on disk.
     pub fn on_disk(self, batches: &[Batch]) -> u64 {
         let bytes = batches.iter().map(Batch::size).sum::<u64>() * TABLE_BYTES_PER_CORPUS_BYTE;
-        // A quarter of the memory is for parts that stay.
+        // A quarter of the memory is for parts that stay in memory.
         if bytes > self.bytes / 4 { bytes } else { 0 }
     }
 
-    /// Returns the names of `table` in which text can be found anywhere: the trigrams of all names may take
-    /// a quarter of the memory.
+    /// Returns which names of `table` get trigrams, with which text is found anywhere in them: the trigrams
+    /// of all names may take a quarter of the memory.
     pub fn contains(self, table: &Table) -> Contains {
         let bytes = u64::from(table.len()) * GRAM_BYTES_PER_NAME;
         let fits = bytes <= self.bytes / 4 && table.len() <= GRAM_NAMES_MAX;

@@ -26,14 +26,14 @@ use crate::vocab::name::DomainName;
 pub(super) const NAMES_RANKED: &str = "names/ranked";
 pub(super) const NAMES_BY_TLD: &str = "names/by-tld";
 
-/// A generation open for serving, and why it is not the newest.
+/// A generation that is open for serving, and the reason if it is not the newest.
 pub struct Opened {
     pub index: Index,
     /// Why the generation named by `CURRENT` was not opened.
     pub fallback: Option<GenerationError>,
 }
 
-/// Opens the current generation, or the newest good one before it.
+/// Opens the current generation or, if it is damaged, the newest good one before it.
 ///
 /// # Errors
 /// No generation exists, or none is good.

@@ -2,7 +2,7 @@
 //! are computed by a scan of the table from which the generation was built; the opened generation
 //! must return the same results. Query texts are parts of names of the table, so that they match.
 //!
-//! One pass over the table evaluates all queries on all cores. It shares no query code with
+//! One pass over the table evaluates all queries on all cores. The pass shares no query code with
 //! [`Index`]: names are compared as text, one by one.
 
 use std::collections::BTreeMap;
@@ -66,7 +66,7 @@ struct Results {
     rows: Vec<String>,
 }
 
-/// The matches of a query in a part of the table, with the best of them as numbers that sort like
+/// The matches of a query in a part of the table; the best are kept as numbers that sort like
 /// results.
 #[derive(Default)]
 struct ScanHits {
@@ -153,7 +153,7 @@ fn questions(table: &Table) -> Result<Vec<TestQuery>, BuildError> {
                 offset: offset(&mut draw),
             }));
         }
-        // Text anywhere in all names.
+        // Conditions on text anywhere in all names.
         let part = sample.next().map(|name| label_part_of(name, &mut draw, at % 2 == 0));
         if let Some(Ok(part)) = part.map(|part| Substring::parse(&part)) {
             let mut common = common(&mut draw, table, at);
@@ -191,7 +191,7 @@ fn offset(draw: &mut Rng) -> u32 {
     [0, 0, 7, 300][draw.usize(..4)]
 }
 
-/// Every third query stays without conditions; others get up to three.
+/// Every third query has no conditions; the others get up to three.
 fn common(draw: &mut Rng, table: &Table, at: usize) -> Filter {
     let mut common = Filter::default();
     if at.is_multiple_of(3) {
@@ -230,7 +230,7 @@ fn label_part_of(name: &str, draw: &mut Rng, at_end: bool) -> String {
     chars[start..end].iter().collect()
 }
 
-/// Returns the filter of a search, whose default is all names.
+/// Returns the filter of a search. By default, the filter accepts all names.
 fn filter_all(view: View) -> Option<View> {
     Some(view).filter(|view| *view != View::All)
 }
@@ -316,7 +316,8 @@ impl TestQuery {
         (offset + limit) as usize
     }
 
-    /// Returns the place of a name in 31 bits: score, unrounded score in lists of drops, length.
+    /// Returns the place of a name in 31 bits: score, unrounded score (only in lists of drops) and
+    /// length.
     fn order(&self, seen: &ScannedName<'_>) -> u64 {
         let rank = if matches!(self.what, Query::Drops(_)) { seen.rank } else { 0 };
         let worse = u64::from(u16::MAX - rank);

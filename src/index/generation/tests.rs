@@ -480,8 +480,8 @@ fn view(made: &mut TestTables) -> View {
     }
 }
 
-/// Compares pages that are found value by value with the sorted docs of each layer. Returns the order for
-/// each layer with such a page.
+/// Compares pages that are found value by value with the sorted docs of each layer. Returns the order
+/// once for each layer whose page is found in this way.
 fn by_value(index: &Index, filter: &DropFilter, as_of: AsOf) -> Vec<SortKey> {
     let (day, take) = (index.day(as_of), filter.limit as usize + 1);
     let Sort { key, descending } = filter.sort;
@@ -523,7 +523,7 @@ fn an_extended_index_has_the_results_of_a_complete_one() {
         }
         assert_eq!(lists.rebuild().base(), None);
         let mut before = vec![lists.current()];
-        // Lists of a few names, of one, of none and of many.
+        // Lists with a few names, one name, no names and many names.
         for share in [25, 60, 1 << 30, 4] {
             lists.add_some(&mut made, &all, share);
             let manifest = lists.update();
@@ -685,8 +685,8 @@ fn bases_are_kept_and_rollback_works_across_deltas() {
     assert_eq!(lists.current().layers().len(), 1);
     assert!(rollback(&lists.index()).is_err());
     // The newer generations count as published, because they were in use until the rollback.
-    // Without the record of a rollback, they are leftovers of builds that were killed before their
-    // switch.
+    // Without the record of a rollback, newer generations are leftovers of builds that were killed
+    // before they became current.
     let newest = |index: &Path| manifest::published(index).expect("readable").pop();
     assert!(newest(&lists.index()) > Some(GenerationId(4)));
     manifest::set_current(&lists.index(), GenerationId(1)).expect("set");
@@ -736,7 +736,7 @@ fn a_damaged_delta_or_base_is_refused() {
             fs::write(&path, whole).expect("writable");
         }
     }
-    // Another complete base with the same number is not the one that was extended.
+    // A different complete generation with the same number is not the base that was extended.
     let (mut other, mut made) = (Lists::new(), TestTables::new(11));
     let all = names(&mut made, 200);
     other.add_some(&mut made, &all, 2);
@@ -790,7 +790,7 @@ fn a_drop_date_is_removed_with_its_last_name() {
     let (five, six, nine) = (TODAY - 5, TODAY - 6, TODAY - 9);
     lists.add(&[drop("abc.com", five), drop("abd.com", nine), drop("abe.com", nine)]);
     lists.rebuild();
-    // A list of an earlier day has the same drop, so the names dropped on that day.
+    // A list of an earlier day has the same drops, so the drop date is that day.
     lists.add(&[drop("abc.com", six)]);
     assert_eq!(lists.update().base(), Some(GenerationId(1)));
     assert_eq!(lists.current().manifest().drop_dates, [day(nine), day(six)]);
@@ -836,7 +836,8 @@ fn text_anywhere(made: &mut TestTables, label: &str) -> Filter {
     filter.with_matchers(matcher.into_iter().collect())
 }
 
-/// Searches without a prefix, with all trigrams, with those of a part of the names, and without any.
+/// Searches without a prefix: with trigrams of all names, of a part of the names, and without
+/// trigrams.
 #[test]
 fn text_anywhere_is_found_as_by_a_scan() {
     let is_full = std::env::var_os("DROPDEX_FULL").is_some();

@@ -12,8 +12,8 @@ use crate::scorer::{Coverage, Scored, Scorer, Signals, Spread};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
 
-/// Microseconds per name, plus one for each of its bytes. Most names take about five in total; long
-/// ones without words take more.
+/// Microseconds per name, plus one for each of its bytes. Most names take about five microseconds
+/// in total; long names without words take more.
 const NAME_US: usize = 5;
 
 /// Facts of the corpus on which a score depends.
@@ -42,7 +42,7 @@ impl Standing {
                 ControlFlow::Continue(ordinal + 1)
             },
         );
-        // A name that is not in the corpus counts as one more.
+        // A name that is not in the corpus counts as an additional one.
         let is_open = Scorer::shared().is_open(name.tld());
         let more = usize::from(!known);
         let tlds = open_tlds(open + more * usize::from(is_open), all + more, is_open);

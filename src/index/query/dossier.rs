@@ -34,7 +34,7 @@ pub struct Dossier<'a> {
     pub stage: Option<Stage>,
     /// Effective release of the latest drop.
     pub release: Option<Day>,
-    /// Effective release, until the name is available.
+    /// Effective release, as long as the name is not yet available.
     pub drop_predicted_at: Option<Day>,
     /// `None` when the name is not in the active pipeline.
     pub latest_drop: Option<PipelineDrop>,
@@ -53,7 +53,7 @@ pub struct NameFacts {
     /// Stage of that drop and its effective release; `None` for a name that never dropped or was
     /// registered again.
     pub stage: Option<(Stage, Day)>,
-    /// Registered again after its latest drop.
+    /// The name was registered again after its latest drop.
     pub registered_again: bool,
 }
 

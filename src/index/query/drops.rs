@@ -25,16 +25,16 @@ use crate::vocab::name::{DomainName, is_a_label};
 use crate::vocab::time::UnixMs;
 use dropdex_query::filter::LabelFilter;
 
-/// Rows prefetched together: few enough to stay in the cache until they are built.
+/// Number of rows prefetched together: few enough to stay in the cache until they are built.
 const ROWS_PREFETCHED: usize = 32;
 /// Estimated microseconds of a filter on all cores: enough for a worker thread.
 const ALL_CORES_US: u32 = 1_000;
 /// Maximum capacity reserved for docs of a page.
 const ROWS_ABOUT: usize = 1_001;
 
-/// Page of the drops list. It holds docs; rows are built when they are visited.
+/// Page of the drops list. The page holds docs; rows are built when they are visited.
 pub struct DropsPage<'a> {
-    /// Newest drop date up to today; today if there is none, and in the view `today`.
+    /// Newest drop date up to today; today if there is none, or if the view is `today`.
     pub date: Day,
     /// Number of names that pass the filter, if they were to be counted.
     pub total: Option<Total>,
@@ -71,7 +71,8 @@ impl DropsPage<'_> {
     }
 
     /// Returns the text that `render` creates from the sorted TLDs of the view before other
-    /// filters. It is created once per view and cached for the day, except for sets of stages.
+    /// filters. The text is created once per view and cached for the day, except for sets of
+    /// stages.
     pub fn cached_tlds(
         &self,
         render: impl FnOnce(&mut dyn Iterator<Item = &str>) -> String,
@@ -253,7 +254,7 @@ impl Index {
     }
 
     /// Returns the places of some names, in their order, for [`Index::shape_drops`]. Names that never
-    /// dropped have none.
+    /// dropped have no place.
     pub fn places_of(&self, names: &[DomainName]) -> Vec<u32> {
         names.iter().filter_map(|name| self.place_of(name.as_str())).collect()
     }
@@ -353,7 +354,7 @@ impl LayerDay {
 
 impl Layer {
     /// Returns up to `take` docs that pass `filter`, from its position and offset on, and the number of
-    /// all that pass.
+    /// all docs that pass.
     fn best_docs(
         &self,
         filter: &DropFilter,

@@ -49,7 +49,7 @@ impl Index {
         counting: Counting,
     ) -> Result<CountedFacets, QueryError> {
         let day = self.day(as_of);
-        // Facets without their own filter share the matches.
+        // Facets on which there is no filter share the matches.
         let mut shared: Option<Matches> = None;
         let count = |facet, matches: &Matches| {
             let is_exact = matches.iter().all(|(_, sample)| sample.is_none());

@@ -53,12 +53,13 @@ pub struct Index {
     making_day: Mutex<()>,
 }
 
-/// A generation with its visible names. The others are in a newer layer again.
+/// A generation with its visible names. The other names are also in a newer layer.
 pub struct Layer {
     generation: Arc<Generation>,
     /// Hidden names; `None` if all names are visible.
     hidden: Option<Hidden>,
-    /// Place of its first doc, and ordinal of its first name, among those of all layers.
+    /// Place of the layer's first doc among the docs of all layers, and ordinal of its first name
+    /// among all names.
     first_place: u32,
     first_ordinal: u32,
     /// Cache of [`Layer::newest_list`].
@@ -161,7 +162,7 @@ pub(crate) struct RowBuffers {
 }
 
 thread_local! {
-    /// Buffers of the thread, which are taken out while rows are built.
+    /// Buffers of the thread; they are taken out while rows are built.
     static BUFFERS: Cell<RowBuffers> = Cell::default();
 }
 
@@ -228,7 +229,7 @@ impl Index {
         &self.manifest
     }
 
-    /// Returns the names in which text is found anywhere without reading all of them.
+    /// Returns the names in which a search finds text anywhere without reading every name.
     pub fn contains(&self) -> Contains {
         match self.layers.iter().all(|layer| layer.grams.is_some()) {
             true => Contains::All,
@@ -236,8 +237,9 @@ impl Index {
         }
     }
 
-    /// Returns for every list, oldest first, the day of ingestion and how many latest drops it
-    /// reported first. Counting takes a few milliseconds for ten million drops on each call.
+    /// Returns, for every list, oldest first, the day of its ingestion and the number of latest
+    /// drops that it was the first to report. Counting takes a few milliseconds for ten million
+    /// drops on each call.
     pub fn lists(&self) -> Vec<(Day, u32)> {
         let mut all = Vec::new();
         for layer in &self.layers {
@@ -257,8 +259,8 @@ impl Index {
         known.checked_sub(1).map(|at| dates[at])
     }
 
-    /// Computes the stages of a day unless they are cached. Otherwise the first query of the day
-    /// would wait for that, some milliseconds per million drops.
+    /// Computes the stages of a day unless they are cached. Without this call, the first query of
+    /// the day would wait for the computation, which takes some milliseconds per million drops.
     pub fn prepare(&self, as_of: AsOf) {
         self.day(as_of);
     }
@@ -274,7 +276,7 @@ impl Index {
         if let Some(day) = find() {
             return day;
         }
-        // One thread computes it, others wait.
+        // One thread computes the data; other threads wait.
         let _making = self.making_day.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(day) = find() {
             return day;
@@ -336,7 +338,8 @@ impl Index {
         (layer, ordinal - layer.first_ordinal)
     }
 
-    /// Returns the observation time of the newest list that was the first with some drop under a TLD.
+    /// Returns the observation time of the newest list that was the first to report some drop under
+    /// a TLD.
     pub(super) fn newest_list(&self, tld: &str) -> Option<UnixMs> {
         let newest = |layer: &Layer| layer.newest_list(layer.tlds.find(tld)?);
         self.layers.iter().filter_map(newest).max()
@@ -435,8 +438,8 @@ impl Generation {
         Hidden::new(&names, orders, self.tlds.len(), self.drops_by_rank.len())
     }
 
-    /// Returns ordinal and TLD number of each own name whose label occurs in the range `names` of
-    /// `others`. The label of the name before that range is skipped.
+    /// Returns the ordinal and TLD number of each name of this layer whose label occurs in the
+    /// range `names` of `others`. The label of the name before that range is skipped.
     fn names_with_labels(&self, others: &Names, names: Range<u32>) -> Vec<(u32, u16)> {
         let (mut found, mut last) = (Vec::new(), Vec::new());
         if let Some(before) = names.start.checked_sub(1) {
@@ -574,7 +577,7 @@ impl DayIndex {
     }
 }
 
-/// Names per parallel task. Small in tests, so that small tables have several tasks.
+/// Names per parallel task. This number is small in tests, so that small tables have several tasks.
 const NAMES_PER_PIECE: u32 = if cfg!(debug_assertions) { 1 << 2 } else { 1 << 12 };
 /// Cached days: today, and the day before or after around midnight.
 const DAYS_KEPT: usize = 2;

@@ -42,7 +42,7 @@ impl<'a> Overview<'a> {
         self.summary().totals[view.position()]
     }
 
-    /// Returns the TLDs of a view with their number of names, most first.
+    /// Returns the TLDs of a view with their numbers of names, most names first.
     pub fn tlds(&self, view: View) -> impl ExactSizeIterator<Item = (&str, u32)> {
         let counted = self.summary().tlds[view.position()].iter();
         counted.map(|&(tld, count)| (self.index.tlds().name(tld), count))

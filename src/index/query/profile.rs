@@ -58,15 +58,15 @@ impl Index {
         Some(Profile { status, dqs, explanation, signals, drop, earlier, popularity })
     }
 
-    /// Returns the latest drop of a name, if it has one, and its earlier ones, newest first.
+    /// Returns the latest drop of a name, if it has one, and its earlier drops, newest first.
     pub fn history(&self, name: &DomainName, as_of: AsOf) -> (Option<Lifecycle>, Vec<EarlierDrop>) {
         let Some((layer, ordinal, row)) = self.find_row(name) else { return (None, Vec::new()) };
         let drop = row.drop.map(|drop| layer.lifecycle(row.tld, &drop, as_of));
         (drop, layer.drop_history.before_latest(ordinal).collect())
     }
 
-    /// Returns up to `limit` names with the label of `name` in other TLDs, those in the TLDs that
-    /// matter most to buyers first, and their total number.
+    /// Returns up to `limit` names with the label of `name` in other TLDs, and the total number of
+    /// such names. TLDs that matter most to buyers come first.
     pub fn siblings(&self, name: &DomainName, as_of: AsOf, limit: usize) -> (Vec<Sibling>, u32) {
         let layer = self.layer_of(name.label());
         let range = layer.names.label_range(name.label());
@@ -95,7 +95,7 @@ impl Index {
     }
 }
 
-/// Returns the rank of a TLD among those of one label: com, net, org, countries, others.
+/// Returns the rank of a TLD among the TLDs of one label: com, net, org, countries, others.
 fn tld_place(tld: &str) -> u8 {
     match tld {
         "com" => 0,

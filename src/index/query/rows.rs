@@ -1,5 +1,5 @@
 //! Rows that queries return. A row borrows all of its data from buffers that the next row reuses,
-//! and lives for one call of a visitor.
+//! so it is valid only during one call of a visitor.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,6 +1,6 @@
 //! Searches with conditions that have no table: the names of a prefix, or all names, are examined
-//! one by one. In: the positions of the names that match the prefix, and the filter. Out: ordinals
-//! of one page, best first, and the number of matches.
+//! one by one. Input: the positions of the names that match the prefix, and the filter. Output:
+//! ordinals of one page, best first, and the number of matches.
 //!
 //! Conditions on a drop are checked only for names that dropped: in bulk for a wide range, as in
 //! the drops list, and one by one for a narrow one. All other conditions walk the names in order,
@@ -27,14 +27,14 @@ use dropdex_query::filter::DropConditions;
 
 /// Names between two checks of the time budget.
 const NAMES_PER_LOOK: usize = 1 << 12;
-/// Minimum names in a range for which compiling the texts takes less time than searching for them
-/// one by one.
+/// Minimum number of names in a range for which compiling the texts takes less time than searching
+/// for them one by one.
 const MANY_NAMES: usize = if SMALL { 1 << 6 } else { 1 << 16 };
 /// Names that one core examines before it takes the next piece.
 const PIECE_NAMES: u32 = if SMALL { 1 << 9 } else { 1 << 16 };
-/// The same if grams leave only few names.
+/// The same number, used if grams leave only few names to examine.
 const PIECE_NAMES_NARROWED: u32 = if SMALL { 1 << 10 } else { 1 << 20 };
-/// Small in tests, so that small tables take every path.
+/// Whether the limits are small, as in tests, so that small tables cover every path.
 const SMALL: bool = cfg!(debug_assertions);
 /// Minimum dropped names in a range for which the whole drops list is filtered at once.
 const WIDE: usize = if SMALL { 1 << 6 } else { 1 << 12 };
@@ -97,11 +97,12 @@ impl Layer {
     }
 }
 
-/// Consecutive names with the same non-matching prefix after which the rest with that prefix is
-/// skipped. Finding the end of a prefix takes as long as reading several names.
+/// Number of consecutive names with the same non-matching prefix after which the remaining names
+/// with that prefix are skipped. Finding the end of a prefix takes as long as reading several
+/// names.
 const DEAD_NAMES: u32 = 32;
 
-/// A run of consecutive names with a prefix that excludes matches.
+/// A run of consecutive names that share a prefix with which no name matches.
 #[derive(Default)]
 struct Dead {
     prefix: Vec<u8>,
@@ -229,8 +230,8 @@ impl Scan<'_> {
         };
         let keys = self.index.ranks.keys();
         let mut scratch = Scratch::default();
-        // Once the matches exceed the maximum that is counted, only names better than those that
-        // any piece has found are read.
+        // Once there are more matches than are counted, only names that are better than the best
+        // found so far in any piece are read.
         let worst = Cell::new(u16::MAX);
         let is_needed = |key: u16| key <= worst.get() && self.name.key_passes(key);
         let (looked, is_spent) = (Cell::new(0), Cell::new(false));
@@ -246,7 +247,7 @@ impl Scan<'_> {
                 }
                 worst.set(so_far.worst.load(Ordering::Relaxed));
                 let keys = &keys[block.start as usize..block.end as usize];
-                // The compiler vectorises this loop over eight keys, but not `any`.
+                // The compiler vectorises this loop over eight keys, but would not vectorise `any`.
                 let best = keys.iter().fold(u16::MAX, |best, &key| best.min(key));
                 !is_spent.get() && best <= worst.get() && keys.iter().any(|&key| is_needed(key))
             },

@@ -1,11 +1,12 @@
 //! Search queries: picks the order for a query, and builds the page from its matches.
 //!
-//! In: the positions of names that match a prefix ([`Matches`]), and the filter. Out: ordinals of
-//! one page, best first, and the number of matches. The text of names is not read.
+//! Input: the positions of names that match a prefix ([`Matches`]), and the filter. Output:
+//! ordinals of one page, best first, and the number of matches. The text of names is not read.
 //!
-//! Results are sorted by whole match, rank key, ordinal. In each of four orders the matches are a
-//! single range: all names, all names by TLD, dropped names, dropped names by TLD. Names that match
-//! by their Unicode form are a range in the same four orders of these forms.
+//! Results are sorted: whole matches first, then by rank key, then by ordinal. In each of four
+//! orders the matches are a single range: all names, all names by TLD, dropped names, dropped names
+//! by TLD. Names that match by their Unicode form are also a range, in the same four orders of
+//! these forms.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -61,7 +62,7 @@ pub struct SearchHit {
     pub ordinal: u32,
 }
 
-/// Page of search results. It holds ordinals; rows are built when they are visited.
+/// Page of search results. The page holds ordinals; rows are built when they are visited.
 pub struct SearchPage<'a> {
     /// Number of matches, up to [`SEARCH_TOTAL_MAX`].
     pub total: u32,
@@ -219,7 +220,7 @@ impl Layer {
         let keys = KeyFilter::new(&filter.common);
         let all = Narrowed { parts: &parts, keys, tlds: None, view: None };
         with_top_hits(filter, |mut best| {
-            // This behaves as if the maximum count was exceeded.
+            // This behaves as if the maximum count had been exceeded.
             best.total = SEARCH_TOTAL_MAX + 1;
             all.find(&matches, best)
         })
@@ -235,7 +236,7 @@ impl Layer {
         }
     }
 
-    /// Loads the memory of several rows in parallel: they are far apart.
+    /// Loads the memory of several rows in parallel, because they are far apart.
     fn prefetch(&self, ordinals: &[u32], docs: &mut Vec<u32>) {
         self.names.prefetch(ordinals);
         docs.clear();
@@ -275,16 +276,16 @@ impl Layer {
     }
 }
 
-/// A candidate: [`PART`], key, [`BESIDE`], and a place or ordinal. Candidates sort like results,
-/// except that names of one key sort by ordinal.
+/// A candidate: the bit [`PART`], the key, the bit [`BESIDE`], and a place or an ordinal.
+/// Candidates sort like results, except that names with the same key are sorted by ordinal.
 type Candidate = u64;
-/// Candidates between two trims, in addition to a share of the page.
+/// Number of candidates that are added between two trims, in addition to a share of the page.
 const TRIM_STEP: usize = 64;
 /// Estimated microseconds of a scan: enough for a worker thread.
 const SCAN_US: u32 = 10_000;
-/// Bit of names that match only in part.
+/// Bit that marks candidates that match only in part.
 const PART: Candidate = 1 << 49;
-/// Bit of candidates whose low half is an ordinal instead of a place in the queried order.
+/// Bit that marks candidates whose low half is an ordinal instead of a place in the queried order.
 const BESIDE: Candidate = 1 << 32;
 
 /// Returns the part of a candidate that is compared before its ordinal: [`PART`] and the key.
@@ -297,12 +298,12 @@ fn candidate(key: u16, low: u32) -> Candidate {
 }
 
 thread_local! {
-    /// Buffer of candidates, of which deep pages have many.
+    /// Buffer for candidates; deep pages have many.
     static HITS: RefCell<Vec<Candidate>> = RefCell::default();
 }
 
-/// Finds the best `offset + limit` matches and skips the first `offset`. [`View::All`] counts as no
-/// view here.
+/// Finds the best `offset + limit` matches and skips the first `offset`. [`View::All`] has the same
+/// effect as no view.
 pub fn search(
     parts: &SearchColumns<'_>,
     matches: &Matches,
@@ -391,7 +392,8 @@ impl Narrowed<'_> {
         best.into_found(ordinal)
     }
 
-    /// Adds the names that match by their Unicode form. None of them is among `matches.names`.
+    /// Adds the names that match by their Unicode form. None of these names is among
+    /// `matches.names`.
     fn take_idn(&self, matches: &Matches, best: &mut TopHits<'_>) {
         let SearchColumns { idn, hidden, .. } = *self.parts;
         let spans = Spans::new(&matches.aliases, &matches.whole_aliases);
@@ -542,14 +544,15 @@ impl TopHits<'_> {
     fn trim_if_long(&mut self) {
         if self.hits.len() >= self.trim_at {
             self.trim();
-            // All candidates of one key are kept, so the steps grow with them.
+            // All candidates with the same key are kept, so the number of candidates between two
+            // trims grows with them.
             let step = (self.wanted() / 4).max(self.hits.len() / 2);
             self.trim_at = self.hits.len() + step + TRIM_STEP;
         }
     }
 
-    /// Returns the worst key that still changes the result once `found` matches are known. Whole
-    /// matches always change it.
+    /// Returns the worst key with which a match still changes the result once `found` matches are
+    /// known. A whole match changes the result with any key.
     pub(super) fn worst_needed(&self, found: u32) -> u16 {
         match found > SEARCH_TOTAL_MAX {
             true => self.worst,

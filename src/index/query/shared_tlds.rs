@@ -15,8 +15,8 @@ pub struct SharedTlds {
 }
 
 impl SharedTlds {
-    /// Numbers the TLDs of all layers. `layers` has the TLDs of each by number, with their visible
-    /// names. The maximum is 65,535 TLDs.
+    /// Numbers the TLDs of all layers. `layers` has the TLDs of each layer by number, with the
+    /// number of their visible names. The maximum is 65,535 TLDs.
     pub fn new(layers: &[Vec<(&str, u32)>]) -> SharedTlds {
         let mut counts = BTreeMap::<&str, u32>::new();
         for &(name, count) in layers.iter().flatten() {

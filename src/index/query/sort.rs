@@ -1,14 +1,14 @@
-//! Pages of the drops list in orders other than rank order, and positions of rows that outlive a
-//! generation.
+//! Pages of the drops list in orders other than rank order, and positions of rows that stay valid
+//! in later generations.
 //!
-//! If the total is known, the docs of one value of the key after the other are walked in rank order until
-//! the page is full. Otherwise, and where that takes too long, the docs that pass a filter are a bitmap, and
-//! a page is the best of them by a key column.
+//! If the total is known, the values of the key are visited one after the other, and the docs of each value
+//! in rank order, until the page is full. Otherwise, or if that takes too long, the docs that pass the
+//! filter are collected as a bitmap, and the best of them by a key column are the page.
 //!
-//! Most keys have bitmaps by bit ([`crate::columns::slices`]), by which the matches are narrowed to
-//! a few before keys are compared. For order by name, docs are visited in the stored name order
-//! until the page is full, or sorted if they are few. Stored permutations would cost four bytes per
-//! name and key.
+//! Most keys have bitmaps by bit ([`crate::columns::slices`]), which narrow the matches to a few
+//! before keys are compared. To sort by name, docs are visited in the stored name order until the
+//! page is full, or are sorted if there are few. Stored permutations would cost four bytes per name
+//! and key.
 
 use std::cmp::Ordering;
 use std::ops::{Range, RangeInclusive};
@@ -30,18 +30,18 @@ use crate::vocab::time::UnixMs;
 
 /// Maximum matches whose keys are compared one by one; narrowing them would take longer.
 const FEW: u32 = if cfg!(debug_assertions) { 40 } else { 20_000 };
-/// Cost of comparing a name with the others, in bitmap lookups.
+/// Cost of comparing a name with the others, measured in bitmap lookups.
 const NAME_LOOKS: u64 = 32;
 /// Number of lists whose names are visited one after the other.
 const LISTS_TRIED: usize = 4;
-/// Number of best docs kept beyond the page, until the worst are dropped.
+/// Number of additional docs that are kept beyond the page before the worst are dropped.
 const SPARE: usize = 1_000;
 /// Value of a name on no popularity list, which is above every rank.
 const NO_RANK: u64 = ListRank::MAX as u64 + 1;
 /// Words between two checks of the time budget.
 const WORDS_PER_LOOK: usize = 1 << 12;
-/// Maximum words that are walked for docs of single values, and maximum part of all words: a bitmap of all docs
-/// takes longer than that.
+/// Maximum number of words, and maximum share of all words, that are walked for docs of single values: up to these
+/// limits, a bitmap of all docs takes longer.
 const WORDS_WALKED: usize = if cfg!(debug_assertions) { 1 << 8 } else { 1 << 12 };
 const WALKED_PART: usize = 8;
 
@@ -50,7 +50,7 @@ struct KeyColumn<'a> {
     slices: &'a Slices,
     /// If the values are periods of days.
     days: Option<&'a DayColumn>,
-    /// Difference of the key and the number of a doc in the column.
+    /// Difference between the key of a doc and its number in the column.
     plus: u16,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct ValuePart<'a> {
     docs: Range<u32>,
     value: Option<(&'a Slices, u8)>,
     count: u32,
-    /// Words to visit for all of them.
+    /// Number of words to visit for all of these docs.
     words: usize,
 }
 
@@ -127,7 +127,8 @@ impl Layer {
         docs
     }
 
-    /// Returns what [`Layer::sorted_docs`] does without a bitmap of the docs; `None` if that is not faster.
+    /// Computes the result of [`Layer::sorted_docs`] without a bitmap of the docs; `None` if that
+    /// is not faster.
     pub(crate) fn docs_by_value(
         &self,
         filter: &DropFilter,
@@ -267,7 +268,7 @@ impl Layer {
         }
     }
 
-    /// Clears the bits of docs that are not on the page, as far as the bitmaps of its key show.
+    /// Clears the bits of docs that are not on the page, as far as the bitmaps of the key tell.
     fn narrow(&self, filter: &DropFilter, key: &KeyColumn<'_>, matches: &mut [u64], wanted: usize) {
         let descending = filter.sort.descending;
         let column = key.slices;
@@ -331,8 +332,8 @@ impl Layer {
         docs
     }
 
-    /// Sorts by observation of the first list: first the names of the first few lists in the order,
-    /// then the others by comparison.
+    /// Sorts by observation of the first list: first the names of the lists that come first in the
+    /// order, one list after the other, then the others by comparison.
     fn by_list(&self, filter: &DropFilter, matches: &mut [u64], wanted: usize) -> Vec<u32> {
         let lists = self.drops_by_rank.first_batches();
         let mut instants: Vec<UnixMs> = (1..=lists.newest()).map(|it| lists.observed(it)).collect();
@@ -371,7 +372,8 @@ impl Layer {
         docs
     }
 
-    /// Sorts by best rank on a popularity list. Few names have one; the others are in rank order.
+    /// Sorts by best rank on a popularity list. Few names have a rank; the others are in rank
+    /// order.
     fn by_popularity(&self, filter: &DropFilter, matches: &mut [u64], wanted: usize) -> Vec<u32> {
         let key = |value: u64| if filter.sort.descending { !value } else { value };
         let after = filter.after.as_ref().map(|it| (key(it.value), self.first_after(it)));
@@ -462,7 +464,7 @@ impl Layer {
             let word = matches.get(*doc as usize / 64);
             word.is_some_and(|word| word >> (doc % 64) & 1 == 1)
         };
-        // In both directions, the rows before the position are at the start.
+        // In both directions of the order, the rows before the position come first.
         let doc = |place| places.get(place);
         if descending {
             let end = filter.after.as_ref().map_or(places.len(), |after| {
@@ -576,7 +578,7 @@ impl Generation {
 
     /// Returns a number that sorts docs by rank order, ignoring names.
     fn rank_place(&self, doc: u32) -> u64 {
-        // Names registered again follow those on the list.
+        // Names that were registered again follow those on the list.
         if doc < self.drops_by_rank.len() { self.order_key(doc) } else { u64::MAX }
     }
 
@@ -599,7 +601,7 @@ impl Generation {
         self.records.label(doc).into_bytes().chain([b'.']).chain(tld.bytes())
     }
 
-    /// Returns the first bytes of a name, as a number that sorts like them.
+    /// Returns the first bytes of a name as a number that sorts like these bytes.
     fn name_start(&self, doc: u32) -> u64 {
         let label = self.records.label(doc);
         if let Some(start) = label.as_bytes().first_chunk() {

@@ -1,6 +1,6 @@
 //! Daily summary of the drops list: counts by TLD, stage, score and drop date, and the best names
-//! of the newest date for each length band. It is computed once per day and generation, on first
-//! use, in one walk over the columns.
+//! of the newest date for each length band. The summary is computed once per day and generation, on
+//! first use, in one walk over the columns.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -129,7 +129,7 @@ impl DaySummary {
             let numbered = (0..=u16::MAX).zip(&counts.tlds);
             let counted = numbered.map(|(number, counts)| (number, of(counts, view)));
             let mut present: Vec<_> = counted.filter(|&(_, count)| count > 0).collect();
-            // TLDs with smaller numbers have more names overall.
+            // TLDs with lower numbers have more names overall.
             present.sort_by_key(|&(number, count)| (Reverse(count), number));
             present
         });
@@ -209,7 +209,8 @@ fn by_day(counts: &[u32], tlds: usize, first: Day) -> (Vec<u16>, Vec<DroppedOn>)
 }
 
 impl CountedLayer<'_> {
-    /// Returns the places of the first docs of each band that dropped on `date`: docs are in rank order.
+    /// Returns the places of the first docs of each band that dropped on `date`, which are the
+    /// best, because docs are in rank order.
     fn best_of(&self, date: Day) -> [Vec<u32>; BANDS.len()] {
         let mut best: [Vec<u32>; BANDS.len()] = Default::default();
         let mut wanted = BANDS.len() * BEST_PER_BAND;

@@ -59,8 +59,8 @@ impl Sum for Total {
 /// The known totals of a layer on a day.
 #[derive(Default)]
 pub(super) struct Totals {
-    /// Hashers, one for each half of a key. Their seeds are random, so clients cannot construct two
-    /// filters with the same key.
+    /// Hashers, one for each half of a key. The seeds of the hashers are random, so clients cannot
+    /// construct two filters with the same key.
     hashers: [RandomState; 2],
     totals: Mutex<HashMap<TotalKey, KeptTotal>>,
 }

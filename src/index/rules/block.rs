@@ -12,8 +12,8 @@ use crate::rules::{Plan, PlannedRule, RuleMatches};
 
 /// Bits per word.
 const WORD: usize = 64;
-/// A text that occurs in more than one place in this many gets a bitmap: combining words is then
-/// cheaper than visiting places.
+/// A text that occurs in more than 1/N of the places, where N is this number, gets a bitmap,
+/// because combining words is then cheaper than visiting places.
 const MANY_SHARE: usize = 16;
 
 /// Consecutive candidates; a *place* is the position of a candidate among them.

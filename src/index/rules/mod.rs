@@ -1,12 +1,12 @@
-//! Matches alert rules against new drops. In: rules, each with the watermark of its previous match.
-//! Out: for each rule, the number of names that fire and the docs of the best. This module does not
-//! know owners and delivery.
+//! Matches alert rules against new drops. Input: rules, each with the watermark of its previous
+//! match. Output: for each rule, the number of names that fire and the docs of the best. This
+//! module does not know owners and delivery.
 //!
 //! A name fires once per rule and drop date (data/docs/api.md): when it is new, or when it has
-//! since entered a stage of the rule. Names that may fire for any rule are collected once, in rank
-//! order, and processed in blocks ([`block`]). Every condition is a bitmap, computed once for all
-//! rules that share it, so that a rule costs a few words to combine and count. Memory does not grow
-//! with the size of a list.
+//! entered a stage of the rule since the last match. Names that may fire for any rule are collected
+//! once, in rank order, and processed in blocks ([`block`]). Every condition is a bitmap, computed
+//! once for all rules that share it, so that a rule only takes combining and counting a few words.
+//! Memory does not grow with the size of a list.
 
 mod block;
 mod needles;
@@ -38,19 +38,20 @@ use dropdex_query::filter::{DayRange, Filter, LabelFilter};
 
 /// Docs per parallel task.
 const DOCS_PER_PIECE: u32 = 1 << 16;
-/// Candidates per block: 16 KiB per bitmap, which fits the L1 cache, and some megabytes for text
-/// matches.
+/// Candidates per block. A bitmap then has 16 KiB, which fits the L1 cache, and text matches take
+/// some megabytes.
 const BLOCK_DOCS: usize = 1 << 17;
 
 /// A rule to match, with its history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueRule {
     pub query: RuleQuery,
-    /// Day on which it was added; earlier changes do not fire.
+    /// Day on which the rule was added; earlier changes do not fire.
     pub created: Day,
-    /// Watermark of its previous match.
+    /// Watermark of the rule's previous match.
     pub base: Watermark,
-    /// Its range of effective releases on the day of `base`, since a relative range moves with the day.
+    /// Range of effective releases that the rule accepts on the day of `base`; a relative range
+    /// moves with the day.
     pub releases_then: DayRange,
 }
 
@@ -67,10 +68,10 @@ impl Index {
     /// Returns the matches of each of `rules`, with the places of up to `best_max` best names.
     ///
     /// A name fires if it is on the drops list, is in one of the rule's stages, passes the other
-    /// conditions, and is new in one of three ways. The first batch with its drop is newer than the
-    /// rule's base; or it changed stage after the base's day and was in none of the rule's stages
-    /// between the day from which both name and rule existed and the base's day; or its release
-    /// entered the rule's range after the base's day.
+    /// conditions, and is new in one of three ways. Either the first batch with its drop is newer
+    /// than the rule's base. Or the name's stage changed after the base's day, and it was in none
+    /// of the rule's stages from the day on which both name and rule existed to the base's day. Or
+    /// the name's release entered the rule's range after the base's day.
     pub fn matches(&self, rules: &[DueRule], best_max: usize, as_of: AsOf) -> Vec<RuleMatches> {
         self.matches_by(BLOCK_DOCS, rules, best_max, as_of)
     }
@@ -182,7 +183,7 @@ struct NewsCriteria {
     stages: StageSet,
     created: Day,
     base: Watermark,
-    /// Ranges of effective releases now and on the base's day, if they differ.
+    /// Ranges of effective releases today and on the base's day, if they differ.
     releases: Option<(DayRange, DayRange)>,
 }
 
@@ -267,8 +268,8 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Returns the conditions that have no bitmaps of their own in a [`Plan`] and read no text. Each is
-/// a separate item, so that rules share them.
+/// Returns the conditions that have no bitmaps of their own in a [`Plan`] and read no text. Each
+/// condition is a separate item, so that rules share them.
 fn column_parts(common: &Filter) -> Vec<Filter> {
     let open = Filter::default();
     // The others read the text: see `PlannedRule::text`.
@@ -303,7 +304,8 @@ fn column_parts(common: &Filter) -> Vec<Filter> {
 }
 
 impl NewsCriteria {
-    /// Returns the canonical form: days after the base's day make no difference.
+    /// Returns the canonical form, in which days after the base's day are equal because they make
+    /// no difference.
     fn settled(self) -> NewsCriteria {
         NewsCriteria { created: self.created.min(self.base.day), ..self }
     }

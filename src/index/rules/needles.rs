@@ -1,6 +1,6 @@
-//! Searches for the texts of the substring conditions of all rules at once. In: names. Out: for
-//! each text the places of the names that contain it in either form, like the parameter `q` of the
-//! drops list.
+//! Searches for the texts of the substring conditions of all rules at once. In: names. Output: for
+//! each text, the places of the names that contain it in either form, as with the parameter `q` of
+//! the drops list.
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use rayon::prelude::*;

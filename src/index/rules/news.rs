@@ -1,8 +1,8 @@
 //! Bitmaps of the candidates that are new to a rule, one for each distinct set of criteria.
 //!
-//! Rules differ in stages, rarely in their watermark, and nearly always in the day on which they
-//! were added. The day of a rule matters only for names that were already known and changed stage,
-//! and only in the days since the first of them left redemption.
+//! Rules often differ in their stages, rarely in their watermark, and nearly always in the day on
+//! which they were added. The day of a rule matters only for names that were already known and
+//! changed stage, and only for the days since the first of these names left redemption.
 
 use rayon::prelude::*;
 
@@ -39,7 +39,7 @@ pub struct Moved {
     pub place: u32,
     pub release: u16,
     pub pending_days: u16,
-    /// Stage codes on the day when it became known, on the base's day, and today.
+    /// Stage codes of the name on the day when it became known, on the base's day, and today.
     pub known: u8,
     pub then: u8,
     pub now: u8,

@@ -1,6 +1,6 @@
 //! Preview of an alert rule: how many names match today, and how many it would have sent on each of
-//! the last days, by the conditions of delivery ([`Moved`]). It takes one walk over the matches, up
-//! to the whole drops list.
+//! the last days, by the conditions of delivery ([`Moved`]). A preview takes one walk over the
+//! matches, up to the whole drops list.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -20,7 +20,7 @@ const DOCS_PER_US: u32 = 100;
 
 /// The preview of a rule.
 pub struct Preview<'a> {
-    /// Number of names that match now, in one of the stages of the rule.
+    /// Number of names that match now and are in one of the stages of the rule.
     pub today: u32,
     /// The last [`PREVIEW_DAYS`] days with lists up to today, newest first, and the number of names
     /// that the rule would have sent on each.
@@ -62,9 +62,10 @@ struct Facts {
 struct Lists {
     /// Matches, oldest first.
     matches: Vec<Match>,
-    /// The number of the match that reports the news of a day, plus 1, by day; 0 if there is none.
+    /// For each day, 1 plus the number of the match that reports the news of that day; 0 if there
+    /// is none.
     by_day: Vec<u8>,
-    /// Bits of the matches whose range a release enters, by release.
+    /// For each release, the bits of the matches whose range it enters.
     entered_by_release: Vec<u32>,
     /// The day of the first lists, which hold earlier drops.
     first: Day,
@@ -95,7 +96,8 @@ impl Lists {
     fn new(index: &Index, releases: impl Fn(Day) -> DayRange, as_of: AsOf) -> Lists {
         let observed = index.observed_days(as_of.today);
         let first = observed.first().copied().unwrap_or(as_of.today);
-        // The first lists hold drops of many days; they are counted as if each day had had its own list.
+        // The first lists hold drops of many days. These drops are counted as if each day had had
+        // its own list.
         let dropped = index.manifest().drop_dates.iter().copied().filter(|&date| date <= first);
         let later = observed.into_iter().filter(|&day| day > first);
         let days: Vec<Day> = dropped.chain(later).collect::<BTreeSet<_>>().into_iter().collect();
@@ -179,7 +181,8 @@ impl Index {
         self.preview_moving(query, |_| query.common.drop.release, as_of)
     }
 
-    /// Previews a rule with these conditions. `releases` is its range of effective releases on a day.
+    /// Previews a rule with these conditions. `releases` is the rule's range of effective releases
+    /// on a day.
     ///
     /// # Errors
     /// [`QueryError`]; does not happen with verified files.
@@ -261,7 +264,8 @@ impl Index {
         days
     }
 
-    /// Returns the number of the newest list and its match, which follows that of the previous list.
+    /// Returns the number of the newest list, and its match, which follows the match of the
+    /// previous list.
     fn newest_match(
         &self,
         releases: impl Fn(Day) -> DayRange,
@@ -279,7 +283,7 @@ impl Index {
 }
 
 impl Generation {
-    /// Returns `None` for a doc without a release, which verified files do not have.
+    /// Returns `None` for a doc without a release, which does not occur in verified files.
     fn facts_of(&self, doc: u32, batch: u32, lists: &Lists, as_of: AsOf) -> Option<Facts> {
         let listed = &self.drops_by_rank;
         let observed = observed_day(self, batch).min(as_of.today);

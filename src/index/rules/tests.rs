@@ -36,7 +36,8 @@ struct ExpectedDrop {
     first_day: Day,
 }
 
-/// A drop while lists are read: time of observation, release, registered again, first batch.
+/// The state of a drop while lists are being read: time of observation, release, registered again,
+/// first batch.
 type Told = (i64, Option<Day>, bool, u64);
 
 struct Corpus {
@@ -96,7 +97,8 @@ fn list(
     rows
 }
 
-/// Returns the latest drop of a name. Records of later dates about the same release do not move it.
+/// Returns the latest drop of a name. Records with later dates about the same release do not change
+/// the drop date.
 fn latest(name: &DomainName, drops: &BTreeMap<Day, Told>) -> (Day, Told) {
     let mut drops = drops.iter().map(|(date, told)| (*date, *told));
     let (mut date, mut told) = drops.next().expect("one");
@@ -234,7 +236,7 @@ impl ExpectedDrop {
     }
 }
 
-/// Returns a text that names contain, or hardly ever contain.
+/// Returns a text that is common in names or hardly ever occurs in them.
 fn text(made: &mut TestTables, listed: &[ExpectedDrop]) -> Option<Substring> {
     if listed.is_empty() || made.below(3) == 0 {
         return Substring::parse(&made.text(2)).ok();
@@ -461,7 +463,7 @@ fn base(made: &mut TestTables, batches: u64) -> Watermark {
 }
 
 /// Lists arrive and days pass, and each rule continues from its watermark: no name fires twice, and
-/// every name that was in a rule's stages when a list arrived fires.
+/// every name fires that was in one of the rule's stages when a list arrived.
 #[test]
 fn a_name_fires_once_over_all_days() {
     let mut made = TestTables::new(7);

@@ -1,4 +1,4 @@
-//! Files of a generation being written. They are hashed while they are written, so that the
+//! Files of a generation being written. The files are hashed while they are written, so that the
 //! manifest needs no second read.
 
 use std::collections::BTreeMap;

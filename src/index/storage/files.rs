@@ -16,7 +16,8 @@ use crate::error::GenerationError;
 use crate::storage::manifest::{FileSum, Manifest};
 use crate::vocab::file_error::AtPath;
 
-/// Bytes read per thread at a time: page faults on fresh memory are slow, so all cores share them.
+/// Bytes that a thread reads at a time. Page faults on fresh memory are slow, so all cores share
+/// the work.
 const CHUNK_BYTES: usize = 4 << 20;
 
 /// Files listed in a manifest.

@@ -72,7 +72,8 @@ pub struct FileSum {
 pub struct SuffixesUsed {
     /// SHA-256 of the file, in hex.
     pub sha256: String,
-    /// Number of names of the corpus that are not registrable under it and were omitted.
+    /// Number of names of the corpus that were omitted because they are not registrable under this
+    /// list.
     pub names_left_out: u64,
 }
 
@@ -120,7 +121,8 @@ pub struct Manifest {
     pub created: DateTime<Utc>,
     /// Version of the scorer that computed its scores.
     pub scorer_version: u32,
-    /// [`DROP_RULES`](crate::corpus::drops::DROP_RULES) by which records became drops; 0 if older.
+    /// [`DROP_RULES`](crate::corpus::drops::DROP_RULES) by which records became drops; 0 for older
+    /// rules.
     #[serde(default)]
     pub drop_rules: u32,
     /// Versions of the libraries that wrote its files.
@@ -130,10 +132,10 @@ pub struct Manifest {
     /// number of the newest list.
     pub corpus: String,
     pub batches: u64,
-    /// Public Suffix List that replaced the compiled one.
+    /// Public Suffix List that replaced the compiled-in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suffixes: Option<SuffixesUsed>,
-    /// Versions of the tables about TLDs that replaced the compiled ones, by name.
+    /// Versions of the tables about TLDs that replaced the compiled-in ones, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tables: BTreeMap<String, String>,
     /// Share of the market that the corpus holds, on which scores depend.
@@ -147,7 +149,8 @@ pub struct Manifest {
     pub popularity: Vec<UsedList>,
     /// Observation time of the newest list.
     pub newest_observed_at: Option<DateTime<Utc>>,
-    /// Set for a delta. The members below, except `files`, then describe base and delta together.
+    /// Set for a delta. If this member is set, the members below, except `files`, describe base and
+    /// delta together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extends: Option<Extension>,
     /// Total number of names.
@@ -178,7 +181,7 @@ impl Manifest {
         self.extends.as_ref().map(|extension| extension.base)
     }
 
-    /// Returns the total size of its files in bytes.
+    /// Returns the total size of the files in bytes.
     pub fn bytes(&self) -> u64 {
         self.files.values().map(|file| file.len).sum()
     }
@@ -288,8 +291,8 @@ pub fn current(index: &Path) -> Result<Option<GenerationId>, GenerationError> {
 }
 
 /// File in the index folder that exists while a rollback is in effect: newer generations are
-/// deliberately not in use. Without it, a newer generation was left by a build that was killed
-/// before it could point `CURRENT` at it.
+/// deliberately not in use. Without this file, a newer generation was left by a build that was
+/// killed before it could point `CURRENT` at it.
 const ROLLED_BACK: &str = "ROLLED-BACK";
 
 /// Marks the generations after the current one as rolled back, until another one becomes current.
@@ -318,7 +321,7 @@ pub fn published(index: &Path) -> Result<Vec<GenerationId>, GenerationError> {
 /// folder.
 ///
 /// # Errors
-/// A disk operation fails; `CURRENT` is then either the old or the new one.
+/// A disk operation fails; `CURRENT` then names either the old or the new one.
 pub fn set_current(index: &Path, generation: GenerationId) -> Result<(), GenerationError> {
     let flip = || -> io::Result<()> {
         let mut draft = tempfile::Builder::new().prefix(CURRENT_DRAFT).tempfile_in(index)?;

@@ -1,5 +1,5 @@
-//! Check of free disk space before and during a build. Other data shares the disk, above all the
-//! journal, so some space is always left free.
+//! Check of free disk space before and during a build. Other data, especially the journal, is on
+//! the same disk, so some space is always left free.
 
 use std::path::{Path, PathBuf};
 
