@@ -4,9 +4,10 @@
 //! A file is ingested once it is complete: its name does not start with a dot or end like that of a partial upload, it
 //! was unchanged between two scans, and no writer is known to have it open. A text without a line break at its end may
 //! be truncated, so it waits for another [`SCANS_UNENDED`] scans. After its ingest the file moves to `done/`, or to
-//! `refused/` with a note that gives the reason. If it is written to there, it was not complete; it moves back and is
-//! ingested again. A list is refused if it is unusable, or if its ingest failed [`TRIES_MAX`] times. After temporary
-//! failures (a full disk, another ingest, a stopping server) it stays in place, and they are not counted.
+//! `refused/` with a note that gives the reason. If a file is written to after that, it was not complete, so it moves
+//! back and is ingested again. A list is refused if it is unusable, or if its ingest failed [`TRIES_MAX`] times. After
+//! temporary failures (a full disk, another ingest, a stopping server) it stays in place, and the failure is not
+//! counted.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ffi::OsStr;
@@ -34,8 +35,8 @@ use crate::vocab::new_file;
 const FOLDER: &str = "inbox";
 const DONE: &str = "done";
 const REFUSED: &str = "refused";
-/// Marker file that exists while the corpus may hold lists that are not in a generation. If a
-/// restart finds it, it rebuilds.
+/// Marker file that exists while the corpus may hold lists that are not in a generation. A server
+/// that finds it at startup rebuilds the index.
 const BEHIND: &str = ".rebuild";
 /// File extensions of partial uploads.
 const UNFINISHED: [&str; 6] = ["part", "partial", "tmp", "temp", "crdownload", "filepart"];
@@ -44,9 +45,9 @@ const SCANS_SKIPPED: u32 = 12;
 /// Number of scans for which a text without a final line break must be unchanged, because its
 /// writer may only be pausing.
 const SCANS_UNENDED: u32 = 12;
-/// Time within which another file of the same name may be the rest of a list.
+/// Time within which another file of the same name may be the remainder of a list.
 const REST_WITHIN: TimeDelta = TimeDelta::hours(1);
-/// Number of leading bytes to compare of two files with the same name.
+/// Number of leading bytes that are compared if two files have the same name.
 const COMPARED_BYTES: u64 = 64 << 10;
 /// Number of failed ingests, by a crash or an internal error, after which a list is refused.
 const TRIES_MAX: u32 = 3;
@@ -116,11 +117,11 @@ struct Memory {
     seen: Files,
     /// Number of failed attempts for each file.
     failures: HashMap<PathBuf, (FileVersion, u32)>,
-    /// `None` if the system provides no watch. Then only sizes and times are compared.
+    /// `None` if the system cannot watch files. Then only sizes and times are compared.
     open: Option<OpenFiles>,
     /// Files for which an open writer was already logged.
     awaited: HashSet<PathBuf>,
-    /// Texts without a final line break, with the number of scans for which they were unchanged.
+    /// Texts without a final line break, with the number of scans during which they were unchanged.
     unended: HashMap<PathBuf, (FileVersion, u32)>,
     /// Ignored entries that were already logged.
     ignored: BTreeMap<String, &'static str>,
@@ -240,16 +241,16 @@ impl Inbox {
         counts.ignored = memory.ignored.keys().cloned().collect();
     }
 
-    /// Ingests a list and moves it out of the inbox. Returns its new path, unless another file has
-    /// replaced it meanwhile.
+    /// Ingests a list and moves it out of the inbox. Returns the new path of the list, unless
+    /// another file has replaced it meanwhile.
     async fn take(
         &self,
         path: &Path,
         version: FileVersion,
         failures: &mut HashMap<PathBuf, (FileVersion, u32)>,
     ) -> anyhow::Result<Option<PathBuf>> {
-        // The marker is written first, so that a server that dies right after an ingest rebuilds at
-        // its next start.
+        // The marker is written first, so that the next server rebuilds if this one dies right
+        // after an ingest.
         let marker = self.folder().join(BEHIND);
         let mut may_be_behind = marker.exists();
         new_file::open(&marker).with_context(|| format!("cannot write {}", marker.display()))?;
@@ -275,7 +276,7 @@ impl Inbox {
             fs::remove_file(&marker).with_context(|| format!("{}", marker.display()))?;
         }
         let file = path.file_name().unwrap_or_default().display();
-        // A file that has replaced it meanwhile is ingested by a later scan.
+        // If another file has replaced it meanwhile, a later scan ingests that file.
         let place =
             if FileVersion::read(path).is_ok_and(|now| now == version) {
                 let place = self.put_away(path, &outcome);
@@ -400,7 +401,8 @@ impl Memory {
         self.ignored = ignored;
     }
 
-    /// Returns whether a text that ends within a line must wait for the rest. Logs it once.
+    /// Returns true if a text that ends in the middle of a line must wait for the rest. Logs it
+    /// once.
     fn may_be_cut(&mut self, path: &Path, version: FileVersion) -> bool {
         // The ingest will report an unreadable file.
         if !feeds::ends_within_a_line(path).unwrap_or(false) {
@@ -417,15 +419,15 @@ impl Memory {
         *scans <= SCANS_UNENDED
     }
 
-    /// Returns the name of a file that seems to be the rest or a longer version of a list already read,
-    /// because its writer reopens the path for every piece.
+    /// Returns the name of a file that seems to be the remainder or a longer version of a list that was
+    /// already read, because its writer reopens the path for every piece.
     fn rest_of(&self, path: &Path, now: DateTime<Utc>) -> Option<String> {
         let is_recent = |before: &&PutAway| now - before.at <= REST_WITHIN;
         let mut recent = self.put_away.iter().rev().filter(is_recent);
         let before = recent.find(|before| before.from == path)?;
         let (old, new) = (start_of(&before.to).ok()?, start_of(path).ok()?);
         let line = |bytes: &[u8]| bytes.split(|byte| *byte == b'\n').next().map(<[u8]>::to_vec);
-        // A corrected list starts with the same header as the first.
+        // A corrected list starts with the same header as the original.
         if line(&old) == line(&new) && !new.starts_with(&old) {
             return None;
         }
@@ -493,7 +495,7 @@ enum Failed {
     Hard(anyhow::Error),
 }
 
-/// Returns the path of `name` in `folder`, with a number if the plain path is taken.
+/// Returns a free path for `name` in `folder`, with a number if the plain path is taken.
 fn free_path(folder: &Path, name: &OsStr) -> PathBuf {
     let plain = folder.join(name);
     let numbered = (2..).map(|number: u32| {

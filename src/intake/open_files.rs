@@ -1,8 +1,8 @@
 //! Detects files of a folder that a process on this machine has open for writing, with inotify.
 //!
-//! The file of a pausing writer looks complete by its size and times. The kernel reports when the writer
-//! closes the file, even if it is killed. It does not report writers on other machines (NFS), or files
-//! opened before the watch began.
+//! While a writer pauses, its file looks complete, judged by size and times. The kernel reports when the
+//! writer closes the file, even if it is killed. The kernel does not report writers on other machines
+//! (NFS), or files opened before the watch began.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -25,7 +25,7 @@ pub(super) struct OpenFiles {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FileState {
-    /// The file appeared. It may be a hard link, which is never opened.
+    /// The file appeared. The file may be a hard link, which is never opened.
     Created,
     /// The file was opened after its creation, most likely for writing.
     Opened,
@@ -33,7 +33,7 @@ enum FileState {
 }
 
 impl OpenFiles {
-    /// Creates the event queue; [`OpenFiles::watch`] starts the events.
+    /// Creates the event queue. Events arrive once [`OpenFiles::watch`] is called.
     ///
     /// # Errors
     /// The system refuses it, most likely because the user has too many queues.
@@ -42,7 +42,8 @@ impl OpenFiles {
         Ok(OpenFiles { events, files: HashMap::new() })
     }
 
-    /// Watches the folder. A repeated call has no effect, unless another folder has taken its path.
+    /// Watches the folder. A repeated call has no effect, unless another folder is at this path
+    /// now.
     ///
     /// # Errors
     /// The folder cannot be watched.
@@ -85,7 +86,7 @@ impl OpenFiles {
 
 fn record(files: &mut HashMap<OsString, FileState>, events: ReadFlags, name: Option<&OsStr>) {
     if events.contains(ReadFlags::QUEUE_OVERFLOW) {
-        // Events were lost. A file whose close event is among them would wait forever.
+        // Events were lost. A file whose close event was lost would wait forever.
         return files.clear();
     }
     let Some(name) = name else { return };

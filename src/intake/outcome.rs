@@ -11,11 +11,11 @@ use crate::index::storage::manifest::Manifest;
 /// The result of a request.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
-    /// The lists that were read, in order. A refused list is the last one.
+    /// The lists that were read, in order. If a list was refused, it is the last one.
     pub lists: Vec<ListReport>,
     /// The new generation, if one was built.
     pub generation: Option<Manifest>,
-    /// Why the work stopped, other than a refused list.
+    /// Reason why the work stopped, unless it was a refused list.
     pub failure: Option<Failure>,
     pub seconds: f64,
     /// Remarks for a terminal, in order, such as recognised formats and rejected rows.
@@ -37,13 +37,14 @@ pub enum ListOutcome {
     /// The corpus has a new batch.
     Added {
         format: String,
-        /// How the list was read, as a clause about the roles of columns and the meaning of days.
+        /// Description of how the list was read: the roles of columns and the meaning of days, as a
+        /// clause.
         #[serde(default)]
         reading: String,
         ingested: Ingested,
     },
-    /// A zone file, compared with those of earlier days. The resulting lists are separate outcomes
-    /// before this one.
+    /// A zone file, compared with those of earlier days. The resulting lists have separate
+    /// outcomes, which precede this one.
     Compared { zone: String, lists: u32 },
     /// The corpus already held this list; nothing changed.
     AlreadyHeld { format: String },

@@ -42,7 +42,7 @@ pub enum QueueError {
     Paused(DateTime<Utc>),
 }
 
-/// A failure of the last job that should have built an index.
+/// The failure of the last job that should have built an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobProblem {
     /// The error on one line. It may name files.
@@ -68,7 +68,7 @@ struct JobState {
 }
 
 impl JobStatus {
-    /// Returns why lists are not in the index yet; `None` if nothing failed.
+    /// Returns the reason why lists are not in the index yet; `None` if nothing failed.
     pub fn problem(&self) -> Option<JobProblem> {
         self.lock().problem.clone()
     }
@@ -120,8 +120,8 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Creates an empty queue for the installation `site`, which reports to `status`. It ends when the
-    /// sender of `stopped` is dropped.
+    /// Creates an empty queue for the installation `site`, which reports to `status`. The queue ends
+    /// when the sender of `stopped` is dropped.
     pub fn new(
         site: Site,
         log_json: bool,
@@ -151,7 +151,7 @@ impl Queue {
     ///
     /// # Errors
     /// A list would get its day from an untrusted clock, the worker cannot be started or crashes, or the server stops.
-    /// If it stops, the worker is killed, and nothing is left half done. After a failure, a rebuild with
+    /// When the server stops, the worker is killed; corpus and index stay valid. After a failure, a rebuild with
     /// `only_if_behind` is refused during the pause.
     pub async fn run_request(&self, request: Request) -> Result<Outcome, QueueError> {
         if matches!(&request.task, Task::Rebuild(Rebuild { only_if_behind: true, .. }))
@@ -239,7 +239,7 @@ impl Queue {
     /// Builds the missing generation. [`Queue::note`] plans retries of failures.
     async fn build(&self) {
         let task = Rebuild { compact: false, only_if_behind: true };
-        // `Paused` means that another failure occurred meanwhile.
+        // `Paused` means that another job has failed meanwhile.
         let _ = self.run(Task::Rebuild(task)).await;
     }
 
@@ -270,7 +270,7 @@ impl Queue {
     }
 }
 
-/// Guard that counts a request in the gauge of running and waiting ones.
+/// Guard that counts a request in the gauge of running and waiting requests.
 struct JobGauge(metrics::Gauge);
 
 impl JobGauge {

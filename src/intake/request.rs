@@ -38,7 +38,7 @@ pub struct Site {
     /// Selects the names of zone files that enter the corpus.
     #[serde(default)]
     pub zone_names: zones::Keep,
-    /// Tables that replace the compiled ones.
+    /// Tables that replace the compiled-in ones.
     #[serde(default)]
     pub tables: Vec<TableFile>,
 }
@@ -62,7 +62,8 @@ impl WorkerMemory {
         WorkerMemory { mib: mib.max(WorkerMemory::MIN_MIB) }
     }
 
-    /// Creates a limit of twice the memory bound of a rebuild, plus the base need of any worker.
+    /// Creates a limit of twice the memory bound of a rebuild, plus the memory that every worker
+    /// needs.
     pub fn for_rebuild(bound: MemoryBound) -> WorkerMemory {
         let mib = 2 * (bound.bytes() >> 20) + WorkerMemory::BESIDES_MIB;
         WorkerMemory::from_mib(u32::try_from(mib).unwrap_or(u32::MAX))
@@ -113,7 +114,7 @@ pub struct Ingest {
 }
 
 impl Task {
-    /// Whether lists may get the current day as their day.
+    /// Whether the current day may be used as the day of a list that has none.
     pub fn dates_lists(&self) -> bool {
         matches!(self, Task::Ingest(Ingest { observed_at: None, .. }))
     }
@@ -132,9 +133,9 @@ pub enum Lists {
 /// Builds a generation from the corpus.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Rebuild {
-    /// Merges all batches into one first.
+    /// Whether to merge all batches into one first.
     pub compact: bool,
-    /// Builds nothing if a generation already holds every list.
+    /// Whether to build nothing if a generation already holds every list.
     pub only_if_behind: bool,
 }
 

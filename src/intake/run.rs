@@ -202,7 +202,7 @@ impl<'a> IntakeRun<'a> {
         let Ingest { drop_date, observed_at, .. } = *ingest;
         let options = ReadOptions { format, drop_date, observed_at, now };
         let feed = match Feed::open(path, &options) {
-            // A zone file is handled before hashing, which takes minutes, because a zone is
+            // A zone file is handled before it is hashed: hashing takes minutes, and a zone is
             // identified by its serial number.
             Err(FeedError { problem: FeedProblem::ZoneFile, .. }) => {
                 return self.add_zone(corpus, ingest, format, path);
@@ -224,7 +224,7 @@ impl<'a> IntakeRun<'a> {
                 let ingested = corpus.ingest_ranked(&source, edition, rows)?;
                 return Ok(self.added(source, reading, ingested));
             }
-            // The list was already ingested, and no other reading is requested.
+            // The list was already ingested, and the options do not require another reading.
             Err(_) if (drop_date, observed_at) == (None, None) && is_held_as(&held, format) => {
                 return Ok(self.already_held(path, &held[0].1));
             }
@@ -256,7 +256,7 @@ impl<'a> IntakeRun<'a> {
         feed: &Feed<T>,
         replaces: Vec<u32>,
     ) -> anyhow::Result<Source> {
-        // Otherwise the batch would contain the hash of another file.
+        // Without this check, the batch could contain the hash of another file.
         if version(path)? != opened {
             return Err(Changed.into());
         }
@@ -343,7 +343,7 @@ impl<'a> IntakeRun<'a> {
             day => day?,
         };
         let mut tracker = Tracker::open(&self.site.data.join(ZONES).join(&folder))?;
-        // Lists left by an ingest that ended before adding them.
+        // An earlier ingest may have left lists that it did not add.
         let waited = self.add_drops(corpus, ingest, &mut tracker)?;
         let outcome = tracker.take(path, day, kind, self.site.zone_names)?;
         self.note(format!("{}: zone {zone} on {day}: {outcome}", path.display()));
@@ -377,7 +377,7 @@ impl<'a> IntakeRun<'a> {
         older: &Path,
         newer: &Path,
     ) -> anyhow::Result<ListOutcome> {
-        // The pair is one list, identified by both files in order.
+        // The pair counts as one list, identified by the hashes of both files in order.
         let sha256 = Sha256::new().chain_update(sha256(older)?).chain_update(sha256(newer)?);
         let sha256 = sha256.finalize().into();
         let day = feeds::zone_day(newer, ingest.drop_date)?;
@@ -454,19 +454,19 @@ impl<'a> IntakeRun<'a> {
     }
 }
 
-/// Whether one of these lists was read in the given format; without one, in any format.
+/// Whether one of these lists was read in the given format or, without a format, in any.
 fn is_held_as(held: &[(u32, BatchMeta)], format: Option<Format>) -> bool {
     let is_same = |meta: &BatchMeta| format.is_none_or(|format| meta.format == format.as_str());
     held.iter().any(|(_, meta)| is_same(meta))
 }
 
-/// How a list is to be read, according to the options.
+/// Reading of a list, as the options request it.
 struct Asked {
     format: Option<Format>,
     /// The day of `--drop-date`, if the format uses it.
     day: Option<Day>,
     observed_at: Option<DateTime<Utc>>,
-    /// The day of a list of bare names, from any source.
+    /// The day of a list of bare names, whatever its source is.
     of_day: Option<Day>,
 }
 
@@ -477,9 +477,10 @@ enum Identity<'a> {
 }
 
 impl Asked {
-    /// Compares with the held lists of the same bytes (`data/docs/sources.md`). If options determine the
-    /// reading, it must be the same; without options, the list is held. The exception is a list of bare
-    /// names with another day in its file name, because a publisher may repeat names.
+    /// Compares the list with held lists that have the same bytes (`data/docs/sources.md`). If options
+    /// determine the reading, the held list must have the same reading; without options, the list counts
+    /// as held. The exception is a list of bare names with another day in its file name, because a
+    /// publisher may repeat names.
     fn identify<'a>(&self, held: &'a [(u32, BatchMeta)], file: &str) -> Identity<'a> {
         let is_asked = |meta: &BatchMeta| {
             self.format.is_none_or(|format| meta.format == format.as_str())
@@ -496,7 +497,8 @@ impl Asked {
         if asked().next().is_some() {
             return Identity::New { replaces: Vec::new() };
         }
-        // If lists of several days have these bytes, only the one with this file name is corrected.
+        // If lists of several days have the same bytes, only the one with this file name is
+        // corrected.
         let is_same = |(_, meta): &&(u32, BatchMeta)| meta.source == file;
         let all = || held.iter();
         let numbers = match all().any(|held| is_same(&held)) {
@@ -559,7 +561,7 @@ fn index_state_of(corpus: &Corpus, index: &Path) -> IndexState {
     if lists > indexed || !is_joined { IndexState::Lacks } else { IndexState::Current }
 }
 
-/// Identity and state of a file. It changes if the file is replaced or written to.
+/// Identity and state of a file. The value changes if the file is replaced or written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileVersion {
     pub is_file: bool,
@@ -583,7 +585,7 @@ impl FileVersion {
         })
     }
 
-    /// Whether this is another state of the same file, which was written to in between.
+    /// Whether this is another state of the same file, which was written to between the two.
     pub fn is_later_state_of(&self, before: &FileVersion) -> bool {
         self.inode == before.inode && self != before
     }

@@ -2,7 +2,7 @@
 //! folder, and the Public Suffix List named in the settings.
 //!
 //! A file is never changed: `psl-2026-11-20_08-12-33_UTC-0a1b2c3d4e5f6071.dat` is a table, its version and
-//! the start of its SHA-256. A process uses the newest ones at its start, and passes their names to its
+//! the start of its SHA-256. A process reads the newest files at its start, and passes their names to its
 //! workers.
 
 use std::fs;
@@ -85,7 +85,7 @@ fn parse(table: Table, bytes: &[u8]) -> Result<Published, TableError> {
 pub struct Kept {
     pub entries: u64,
     pub version: String,
-    /// False if it is already held, or is older than the compiled copy.
+    /// False if the table is already held, or is older than the compiled-in copy.
     pub is_new: bool,
 }
 
@@ -110,8 +110,8 @@ impl TablesFolder {
         TablesFolder(data.join(FOLDER))
     }
 
-    /// Uses the newest tables in this process, except those in `fixed`. Also returns why tables cannot
-    /// be used; the previous file or the compiled copy then replaces them.
+    /// Uses the newest tables in this process, except those in `fixed`. Also returns the reasons why
+    /// tables cannot be used; the previous file or the compiled-in copy is then used in their place.
     pub fn install(&self, fixed: Option<TableFile>) -> (Vec<TableFile>, Vec<anyhow::Error>) {
         let (mut used, mut problems) = (Vec::from_iter(fixed), Vec::new());
         for table in Table::ALL {
@@ -120,7 +120,7 @@ impl TablesFolder {
             }
             for held in self.held(table) {
                 match held.read(table) {
-                    // The program, and with it the compiled copy, was updated since.
+                    // The program, with its compiled-in copy, is newer than this file.
                     Ok(published) if published.version().is_none_or(|it| it.is_outdated()) => break,
                     Ok(published) => {
                         let (path, sha256) = (held.path, published.sha256.clone());

@@ -6,8 +6,8 @@
 //! error. Exit code and log text carry no meaning.
 //!
 //! The server keeps the worker's standard input open as long as it wants the outcome. When the pipe
-//! closes, because the server stops or dies, the worker kills itself. This leaves the corpus and
-//! the index folder valid at any time.
+//! closes, because the server stops or dies, the worker kills itself. This can happen at any time;
+//! the corpus and the index folder stay valid.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -28,7 +28,7 @@ use crate::tables::TableFile;
 
 /// The internal subcommand, hidden from `--help`.
 pub const SUBCOMMAND: &str = "intake-worker";
-/// This executable, even after an upgrade has replaced its file.
+/// The executable of this process, even if an upgrade has replaced its file.
 const EXECUTABLE: &str = "/proc/self/exe";
 /// Niceness of a worker: lower priority than request threads, including those of long queries
 /// (`service/work`).
@@ -70,7 +70,7 @@ pub fn collect(mut worker: Child, memory: WorkerMemory) -> anyhow::Result<Outcom
         BufReader::new(stdout).read_until(b'\n', &mut line).context("its output")?;
     }
     let status = worker.wait()?;
-    // A truncated line is not an outcome.
+    // A truncated line is not a valid outcome.
     ensure!(line.ends_with(b"\n"), "{}", cause(status, memory));
     decode(&line)
 }
@@ -94,7 +94,7 @@ fn cause(status: ExitStatus, memory: WorkerMemory) -> String {
 }
 
 /// Keeps the worker from using up the memory of others: its own limit stops it, and the OOM killer
-/// chooses it first.
+/// kills it first.
 fn bound_memory(memory: WorkerMemory) {
     let before = getrlimit(Resource::Data);
     let bytes = memory.bytes().min(before.maximum.unwrap_or(u64::MAX));
@@ -116,7 +116,7 @@ fn same_tables(request: &Request) -> anyhow::Result<()> {
 /// # Errors
 /// The request is not a message of this version, or the server no longer runs.
 pub fn serve() -> anyhow::Result<()> {
-    // Threads started from here on inherit the priority.
+    // Threads that are started after this inherit the priority.
     if let Err(err) = setpriority_process(None, NICE) {
         tracing::debug!(error = %err, "cannot lower the priority of the intake worker");
     }
