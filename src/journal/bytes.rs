@@ -58,7 +58,7 @@ pub enum HeaderError {
     Newer {
         /// The format of the file.
         format: u16,
-        /// The format that a reader must support.
+        /// The format that a reader must support to read the file.
         min_reader: u16,
     },
 }

@@ -43,7 +43,7 @@ pub enum JournalError {
         /// The damage.
         source: HeaderError,
     },
-    /// A sound segment does not follow its predecessor.
+    /// An undamaged segment does not follow its predecessor.
     #[error(
         "{} does not follow the segment before it: its {what} is {found}, expected {expected}. A \
          segment is missing, or this one comes from elsewhere; {RESTORE}",
@@ -74,7 +74,7 @@ pub enum JournalError {
         seq: u64,
         /// Its damage.
         damage: Damage,
-        /// Evidence that it was acknowledged.
+        /// Evidence that the record was acknowledged.
         evidence: String,
     },
     /// Acknowledged records are missing.
@@ -84,13 +84,13 @@ pub enum JournalError {
         path.display()
     )]
     Missing {
-        /// The last segment, or the folder when it has none.
+        /// The last segment, or the folder if it has no segments.
         path: PathBuf,
         /// Offset of the end of the log.
         offset: u64,
         /// The first missing sequence number.
         seq: u64,
-        /// Evidence that it was acknowledged.
+        /// Evidence that the record was acknowledged.
         evidence: String,
     },
     /// The commit mark is missing, so a truncated log would go unnoticed.
@@ -128,7 +128,7 @@ pub enum JournalError {
         /// Its damage.
         damage: Damage,
     },
-    /// The record is sound, but its receiver rejected the payload.
+    /// The record is undamaged, but its receiver rejected the payload.
     #[error("{}: record {seq} at byte {offset} cannot be used: {source}", path.display())]
     Replay {
         /// The segment.
@@ -140,7 +140,7 @@ pub enum JournalError {
         /// The receiver's error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The mark or a snapshot differs from the log: it belongs to another one.
+    /// The mark or a snapshot differs from the log, so it belongs to another log.
     #[error(
         "{} does not belong to the log beside it: its {what} is {found}, that of the log is \
          {expected}. One of them comes from elsewhere; {RESTORE}",
@@ -156,7 +156,7 @@ pub enum JournalError {
         /// The value found.
         found: String,
     },
-    /// The log does not reach back to a sound snapshot or to the first record.
+    /// The log does not reach back to an undamaged snapshot or to the first record.
     #[error(
         "{}: the log begins with record {first_seq}, and {snapshots}: the records before it are \
          missing. Restore the folder from a backup",
@@ -192,7 +192,7 @@ pub enum JournalError {
         /// The format that a reader must support.
         min_reader: u16,
     },
-    /// The snapshot is sound, but its receiver rejected it.
+    /// The snapshot is undamaged, but its receiver rejected it.
     #[error("the snapshot {} cannot be used: {source}", path.display())]
     ReplaySnapshot {
         /// The file.
@@ -234,7 +234,7 @@ pub enum JournalError {
         /// The file.
         path: PathBuf,
     },
-    /// The log cannot be truncated there.
+    /// The log cannot be truncated after the given record.
     #[error("cannot cut the log in {} after record {seq}: {reason}. Nothing was changed", dir.display())]
     Repair {
         /// The folder of the journal.
@@ -270,8 +270,8 @@ impl JournalError {
     }
 }
 
-/// Returns true if a write failed because of space, quota or a size limit. It can be undone and may
-/// succeed later.
+/// Returns true if a write failed because of space, quota or a size limit. Such a write can be
+/// undone and may succeed later.
 pub(super) fn is_full(err: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(err.kind(), StorageFull | QuotaExceeded | FileTooLarge)
@@ -283,7 +283,7 @@ pub enum Damage {
     /// The bytes are not a record.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// A sound record of this store, but not the next one.
+    /// An undamaged record of this store, but not the next one.
     #[error("its sequence number is {found}, expected {expected}")]
     Sequence {
         /// The expected number.
@@ -291,7 +291,8 @@ pub enum Damage {
         /// The number found.
         found: u64,
     },
-    /// A sound record with the right number, but its chain does not continue that of its predecessor.
+    /// An undamaged record with the right number whose chain does not continue that of its
+    /// predecessor.
     #[error("its chain is {}, expected {}", hex::encode(.found), hex::encode(.expected))]
     Chain {
         /// The chain after the previous record.
@@ -330,7 +331,7 @@ pub enum SnapshotDamage {
         /// Where it should end.
         offset: u64,
     },
-    /// The name and the header give different records.
+    /// The file name and the header state different record numbers.
     #[error("its name has record {named}, its header record {found}")]
     Misnamed {
         /// The record in the name.
@@ -359,7 +360,7 @@ pub enum AppendError {
         /// The first failure.
         reason: String,
     },
-    /// Nothing was written: the disk is full. Appends are accepted again once it has room.
+    /// Nothing was written: the disk is full. Appends are accepted again once the disk has room.
     #[error("the disk is full; the journal accepts writes again once there is room")]
     DiskFull,
     /// Another process has taken the folder. Nothing more is written, and only that process knows
@@ -375,7 +376,8 @@ pub enum AppendError {
     /// Nothing was written: the shared log cannot be reached.
     #[error("the shared log cannot be reached")]
     Unreachable,
-    /// The shared log did not report whether the append was written. It is written at most once.
+    /// The shared log did not report whether the append was written. The append is written at most
+    /// once.
     #[error("the shared log did not report whether the change was written")]
     Unknown,
     /// Nothing was written: this node's copy and the shared log differ.

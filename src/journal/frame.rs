@@ -22,9 +22,9 @@
 //!   burst of up to 32. Because of the uuid, a payload that imitates a record and a record of another
 //!   store are rejected.
 //! - `chain` is the first 16 bytes of BLAKE3(store_uuid, chain of the previous record, header
-//!   without crc and chain, payload). It detects records that were swapped, dropped, duplicated or
-//!   spliced, which a checksum per record cannot. It includes no file name, so that a tail can move
-//!   to another segment unchanged.
+//!   without crc and chain, payload). The chain detects records that were swapped, dropped,
+//!   duplicated or spliced, which a checksum per record cannot. The chain includes no file name, so
+//!   that a tail can move to another segment unchanged.
 //! - `durable_seq` is the highest `seq` known to be synced when the record was written. It
 //!   distinguishes acknowledged records from the tail of a crash.
 //! - `flags`: a reader ignores unknown bits 0 to 7 and rejects unknown bits 8 to 15.
@@ -89,7 +89,7 @@ pub struct SegmentHeader {
     pub segment_no: u64,
     /// The sequence number of its first record.
     pub first_seq: u64,
-    /// The chain of the record before its first one.
+    /// The chain of the record before the first one of the segment.
     pub prev_chain: Chain,
 }
 
@@ -123,7 +123,7 @@ pub struct RecordFields {
     pub seq: u64,
     /// The highest `seq` known to be synced when the record was written.
     pub durable_seq: u64,
-    /// The open of the store that wrote it.
+    /// Number of the opening of the store in which the record was written.
     pub epoch: u32,
     pub kind: RecordKind,
     /// Unused. Readers reject unknown bits 8 to 15 and ignore the others.
@@ -137,7 +137,7 @@ pub struct RecordFields {
 pub struct Record<'a> {
     /// Its header.
     pub fields: RecordFields,
-    /// Its link in the chain, as stored.
+    /// The record's link in the chain, as stored.
     pub chain: Chain,
     /// The caller's payload.
     pub payload: &'a [u8],

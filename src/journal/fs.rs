@@ -1,5 +1,5 @@
-//! File system interface of the journal. It has few calls, so that tests can make each of them
-//! fail, or simulate a disk that loses everything that was not synced.
+//! File system interface of the journal. The interface has few calls, so that tests can make each
+//! of them fail, or can simulate a disk that loses all unsynced data.
 //!
 //! These calls make data durable:
 //!

@@ -18,9 +18,9 @@ pub struct Inspection {
     pub recovery: Recovery,
     /// Identity of the store; `None` for a new one.
     pub store_uuid: Option<StoreUuid>,
-    /// Its segments, first to last.
+    /// Segments of the journal, first to last.
     pub segments: Vec<SegmentFacts>,
-    /// Its snapshots, oldest first, each verified.
+    /// Snapshots of the journal, oldest first, each verified.
     pub snapshots: Vec<SnapshotFacts>,
     /// Its commit mark.
     pub mark: FoundMark,
@@ -31,16 +31,16 @@ pub struct Inspection {
 pub struct SnapshotFacts {
     /// The file.
     pub path: PathBuf,
-    /// The record it follows, from its name.
+    /// The record that the snapshot follows, according to the file name.
     pub seq: u64,
     /// Size of the file in bytes.
     pub bytes: u64,
-    /// Digest of its state, or its damage.
+    /// Digest of the state, or the damage of the snapshot.
     pub state_digest: Result<[u8; 32], String>,
 }
 
-/// Reads the journal in `dir` like an open, but without changes and without the lock. The write of
-/// a concurrent writer may appear as a torn tail.
+/// Reads the journal in `dir` like an open, but without changes and without the lock. A write in
+/// progress by another process may appear as a torn tail.
 ///
 /// With `up_to`, a record that is known to be synced, later bytes are ignored, so that a server can
 /// inspect its own files while it writes. A snapshot that finishes meanwhile may remove a segment,

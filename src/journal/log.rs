@@ -1,10 +1,11 @@
 //! Disk operations of the writer's thread on the current segment.
 //!
-//! A run is the part of a group that goes into one segment. It is written completely or not at all.
+//! A run is the part of a group that goes into one segment. A run is written completely or not at
+//! all.
 //!
 //! A write that finds the disk full is undone: the file is truncated to its previous content, and the
-//! position is restored. Any other failure, above all of a sync, is final: the page cache may then show
-//! bytes that the disk lacks, and a second sync may succeed although the first one dropped pages.
+//! position is restored. Any other failure, especially of a sync, is final: the page cache may then
+//! show bytes that the disk lacks, and a second sync may succeed although the first one dropped pages.
 
 use std::io;
 use std::path::PathBuf;
@@ -57,8 +58,8 @@ impl From<JournalError> for WriteFailure {
 }
 
 impl WriteFailure {
-    /// Classifies an error of creating files. One caused by lack of space can be retried, because
-    /// files have temporary names until they are complete.
+    /// Classifies an error of creating files. A failure caused by lack of space can be retried,
+    /// because files have temporary names until they are complete.
     fn from_create(err: JournalError) -> WriteFailure {
         if err.is_full() { WriteFailure::Full } else { WriteFailure::Fatal(err) }
     }
@@ -148,7 +149,7 @@ impl Log {
             options.fs.open(&path).map_err(io_error("open", &path))?
         };
         let offset = if is_new { SEGMENT_HEADER_BYTES as u64 } else { recovered.offset };
-        // The bytes from here on are obsolete; zeros replace them.
+        // The bytes from this offset to the end are obsolete; zeros replace them.
         file.truncate(offset).map_err(io_error("truncate", &path))?;
         file.sync_all().map_err(io_error("sync", &path))?;
         let position = Position { epoch: recovered.report.epoch, ..recovered.position };
@@ -218,15 +219,15 @@ impl Log {
         group.iter().take_while(fits).count().max(1)
     }
 
-    /// Returns true if the segment has no room for the first of `run`. An empty segment always has
-    /// room.
+    /// Returns true if the segment has no room for the first append of `run`. An empty segment
+    /// always has room.
     fn is_full_for(&self, run: &[Pending]) -> bool {
         let first = run.first().map_or(0, |pending| record_bytes(pending.payload.len()));
         self.offset > SEGMENT_HEADER_BYTES as u64
             && self.offset + first as u64 > self.options.segment_bytes
     }
 
-    /// Writes `run`, which fits into one segment, and syncs it if an append waits for it.
+    /// Writes `run`, which fits into one segment, and syncs it if an append waits for the sync.
     pub(super) fn write_run(&mut self, run: &[Pending]) -> Result<Vec<Appended>, WriteFailure> {
         self.check_ours()?;
         if self.is_full_for(run) {
@@ -247,7 +248,7 @@ impl Log {
         }
     }
 
-    /// Zeros written at a time, at most a segment.
+    /// Number of zeros written at a time, at most a segment.
     fn zeros_ahead(&self) -> u64 {
         ZEROS_AHEAD.min(self.options.segment_bytes).max(RESERVE)
     }

@@ -1,7 +1,8 @@
 //! The commit mark: a small file beside the log that records how far the log was synced.
 //!
-//! After a crash it distinguishes damaged acknowledged bytes from the tail of an unacknowledged write.
-//! It is written asynchronously and may be about 50 ms behind; it is never ahead.
+//! After a crash the mark distinguishes damaged acknowledged bytes from the tail of an unacknowledged
+//! write. The mark is written asynchronously and may be about 50 ms behind the log, but never ahead of
+//! it.
 //!
 //! The file has 4 KiB with two slots, at 0 and at 2048, written in turn: while one is being written,
 //! the other is intact. All numbers are little-endian.
@@ -47,7 +48,7 @@ pub const MARK_PAUSE_DEFAULT: Duration = Duration::from_millis(50);
 pub struct Mark {
     /// The store it belongs to.
     pub store_uuid: StoreUuid,
-    /// Write counter: the slot with the higher one is the newer.
+    /// Write counter: the slot with the higher counter is newer.
     pub counter: u64,
     /// The last synced record; 0 before the first.
     pub seq: u64,
@@ -58,9 +59,9 @@ pub struct Mark {
 /// Timing of marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marking {
-    /// By a separate thread, no more often than once in this time, and at the end.
+    /// A separate thread writes the mark, no more often than once in this time, and at the end.
     Background(Duration),
-    /// By the writer after each sync, for deterministic tests.
+    /// The writer writes the mark after each sync, for deterministic tests.
     Inline,
 }
 
@@ -76,7 +77,7 @@ pub enum FoundMark {
 }
 
 impl FoundMark {
-    /// Returns the sound mark, if any.
+    /// Returns the newest undamaged mark, if any.
     pub fn sound(self) -> Option<Mark> {
         match self {
             FoundMark::Sound(mark) => Some(mark),
@@ -139,7 +140,7 @@ pub(super) fn read(fs: &dyn Fs, dir: &Path) -> Result<FoundMark, JournalError> {
     Ok(newest.map_or(FoundMark::Unreadable, FoundMark::Sound))
 }
 
-/// Replaces the file by a new one, so that a process that lost the folder but still has the old
+/// Replaces the file with a new one, so that a process that lost the folder but still has the old
 /// file open cannot change the mark.
 pub(super) fn make(fs: &dyn Fs, dir: &Path, mark: &Mark) -> Result<(), JournalError> {
     replace(fs, &dir.join(MARK_FILE), &mark.file())
@@ -197,7 +198,8 @@ pub(super) enum Marker {
 }
 
 pub(super) struct BackgroundMarker {
-    /// Synced positions. Dropping both senders ends the thread after the last one.
+    /// Synced positions. Dropping both senders ends the thread after it has written the last
+    /// position.
     synced: Option<Sender<Position>>,
     pause_end: Option<Sender<()>>,
     is_abandoned: Arc<AtomicBool>,
@@ -243,7 +245,7 @@ impl Marker {
         match self {
             Marker::Inline(file) => file.write(position),
             Marker::Background(marker) => {
-                // The thread ends before the marker only by a panic.
+                // The thread ends before the marker only if it panics.
                 let _ = marker.synced.as_ref().map(|synced| synced.send(position));
             }
         }

@@ -6,11 +6,12 @@
 //!
 //! - An acknowledged append survives SIGKILL, a crash of the system and a loss of power.
 //! - After a crash, an unacknowledged append is either complete or absent.
-//! - Open detects changed bytes. If they were acknowledged, the journal refuses to open and names file,
-//!   offset and sequence number; an unacknowledged tail is cut off and kept in a separate file.
+//! - Open detects changed bytes. If such bytes were acknowledged, the journal refuses to open and names
+//!   file, offset and sequence number; an unacknowledged tail is cut off and kept in a separate file.
 //! - After a failed write or sync nothing more is written until the next open. A full disk is the
 //!   exception: appends are refused until there is room, and no record stays half written.
-//! - One process writes: a second one is refused, and one that lost the folder acknowledges nothing.
+//! - One process writes: a second one is refused, and one that lost its lock on the folder
+//!   acknowledges nothing.
 //!
 //! Snapshots of the caller's state replace older segments, so that an open stays fast.
 //!
@@ -56,10 +57,11 @@ pub use snapshot::{
 };
 pub use writer::{AppendFuture, Journal};
 
-/// Maximum bytes of a payload: 1 MiB. The reader checks it before it allocates.
+/// Maximum bytes of a payload: 1 MiB. The reader checks the length before it allocates.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
 
-/// Default size of a segment: small enough to be read whole at open, large enough to be few.
+/// Default size of a segment: small enough to read whole at open, and large enough to keep the
+/// number of segments low.
 pub const SEGMENT_BYTES_DEFAULT: u64 = 64 << 20;
 
 /// Milliseconds since 1970-01-01 UTC, for the records' time stamps.

@@ -22,7 +22,7 @@ pub struct Appended {
     pub seq: u64,
     /// Time of the write, in milliseconds since 1970-01-01 UTC.
     pub unix_ms: u64,
-    /// Position after it, for a snapshot of the resulting state.
+    /// Position after the record, for a snapshot of the resulting state.
     pub position: Position,
 }
 
@@ -32,7 +32,7 @@ pub(super) type Done = Box<dyn FnOnce(Result<Appended, AppendError>) + Send>;
 pub(super) struct Pending {
     pub(super) kind: RecordKind,
     pub(super) payload: Vec<u8>,
-    /// True if its group must be synced.
+    /// True if the group of this append must be synced.
     pub(super) is_waited_for: bool,
     pub(super) done: Option<Done>,
 }

@@ -1,4 +1,4 @@
-//! Walks the records of a segment as far as they are sound and in sequence.
+//! Walks the records of a segment as long as they are undamaged and in sequence.
 
 use super::bytes::StoreUuid;
 use super::error::Damage;
@@ -7,7 +7,7 @@ use super::frame::{self, Position, Record, RecordError, SEGMENT_HEADER_BYTES};
 /// Result of a walk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WalkEnd {
-    /// Position after the last sound record.
+    /// Position after the last undamaged record.
     pub position: Position,
     /// Offset of the next record in the file.
     pub offset: u64,
@@ -15,8 +15,8 @@ pub struct WalkEnd {
     pub damage: Option<Damage>,
 }
 
-/// Visits each sound record of `file`, a whole segment with a verified header, with its offset. Stops
-/// after record `up_to`, if given.
+/// Visits each undamaged record of `file`, a whole segment with a verified header, and passes its
+/// offset. Stops after record `up_to`, if given.
 ///
 /// # Errors
 /// The first error of `visit`. Damage is returned in [`WalkEnd::damage`].

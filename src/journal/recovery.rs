@@ -1,13 +1,14 @@
 //! Recovers a journal from its files.
 //!
-//! Recovery reads the newest sound snapshot, then all segments, and verifies each record against the
-//! chain; records after the snapshot are replayed. `tail` classifies the bytes where the log ends.
-//! Nothing is changed before everything has been read and checked.
+//! Recovery reads the newest undamaged snapshot, then all segments, and verifies each record against
+//! the chain; records after the snapshot are replayed. `tail` classifies the bytes where the log
+//! ends. Nothing is changed before everything has been read and checked.
 //!
-//! After a crash the sound part of the last segment is rewritten, synced, and replaces the old file
-//! (kept as `.prev`). After a failed sync the page cache may show bytes that the disk lacks, and a
-//! process that still has the old file open must not reach the new one. The removed tail is kept as
-//! `.torn`. After a crash at any step, the next recovery produces the same bytes.
+//! After a crash, the intact part of the last segment is written to a new file and synced; it then
+//! replaces the old file, which is kept as `.prev`. After a failed sync the page cache may show
+//! bytes that the disk lacks, and a process that still has the old file open must not reach the new
+//! one. The removed tail is kept as `.torn`. After a crash at any step, the next recovery produces
+//! the same bytes.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -37,21 +38,21 @@ pub struct Recovery {
     pub records: u64,
     /// Number of segments.
     pub segments: u64,
-    /// The sequence number of the last sound record; 0 for a new journal.
+    /// The sequence number of the last undamaged record; 0 for a new journal.
     pub last_seq: u64,
-    /// When it was written, in Unix time; 0 for a new journal.
+    /// Time at which this record was written, in Unix time; 0 for a new journal.
     pub last_unix_ms: u64,
-    /// Position after it, to which the replayed state corresponds.
+    /// Position after the last record, to which the replayed state corresponds.
     pub position: Position,
     /// The number of this open, from 1.
     pub epoch: u32,
-    /// True if the previous open was closed cleanly, and for a new journal.
+    /// True if the previous open was closed cleanly, or if the journal is new.
     pub clean: bool,
     /// The removed tail, if any.
     pub torn: Option<TornTail>,
-    /// The segment as the crash left it, if it was rewritten.
+    /// The old file of the segment as the crash left it, if the segment was rewritten.
     pub rewritten: Option<PathBuf>,
-    /// The last synced record according to the commit mark; `None` without a sound mark.
+    /// The last synced record according to the commit mark; `None` without an undamaged mark.
     pub mark: Option<u64>,
     /// The snapshot with which the replay began.
     pub snapshot: Option<SnapshotReport>,
@@ -61,7 +62,7 @@ pub struct Recovery {
     pub log_bytes: u64,
 }
 
-/// A damaged snapshot for which an older one was used.
+/// A damaged snapshot in whose place an older one was used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedSnapshot {
     /// The file.
@@ -72,13 +73,13 @@ pub struct DamagedSnapshot {
 /// Unacknowledged bytes at the end of the log after a crash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TornTail {
-    /// The segment that held them.
+    /// The segment that held these bytes.
     pub segment: PathBuf,
     /// Their offset in the file.
     pub offset: u64,
-    /// Their number, without trailing zeros.
+    /// Number of these bytes, not counting trailing zeros.
     pub bytes: u64,
-    /// File that keeps them; `None` after a mere inspection.
+    /// File that keeps these bytes; `None` after an inspection, which changes nothing.
     pub kept_as: Option<PathBuf>,
 }
 
@@ -98,7 +99,7 @@ pub struct SegmentFacts {
     pub bytes: u64,
 }
 
-/// Visitor of records, with segment and offset.
+/// Visitor of records, called with segment and offset.
 pub type Visit<'a> = dyn FnMut(&Path, u64, &Record<'_>) -> ReplayResult + 'a;
 
 /// Result of recovery for the writer.
@@ -109,7 +110,7 @@ pub(super) struct Recovered {
     pub(super) position: Position,
     /// Number of the last segment; 0 if none exists.
     pub(super) segment_no: u64,
-    /// Offset of the next record in it.
+    /// Offset of the next record in the segment.
     pub(super) offset: u64,
     /// Counter of the commit mark; 0 without one.
     pub(super) mark_counter: u64,
@@ -129,7 +130,7 @@ pub(super) fn settle(
     dir: &Path,
     recovered: &mut Recovered,
 ) -> Result<(), JournalError> {
-    // First, because the files of a failed attempt take space.
+    // This is done first, because the files of a failed attempt take space.
     remove_temporaries(fs, dir)?;
     let (sound, rest) = recovered.last.split_at(recovered.offset as usize);
     let report = &mut recovered.report;
@@ -193,7 +194,7 @@ struct LogFolder<'a> {
 }
 
 impl<'a> LogFolder<'a> {
-    /// Finds the newest sound snapshot and replays it.
+    /// Finds the newest undamaged snapshot and replays it.
     fn read(
         fs: &dyn Fs,
         dir: &'a Path,
@@ -228,7 +229,7 @@ impl<'a> LogFolder<'a> {
         Ok(LogFolder { dir, segments, mark: mark::read(fs, dir)?, snapshot, damaged })
     }
 
-    /// Returns the position of the snapshot; without one, that before the first record.
+    /// Returns the position of the snapshot or, without one, the position before the first record.
     fn snapshot_position(&self) -> Position {
         self.snapshot.as_ref().map_or_else(Position::default, |it| it.header.position)
     }
@@ -355,7 +356,7 @@ impl<'a> LogReader<'a> {
             }
             Err(JournalError::Misplaced { path: path.to_owned(), what, expected, found })
         };
-        // The first one may have any number if an earlier segment can have been removed.
+        // The first segment may have any number if earlier segments may have been removed.
         let is_anywhere = is_first && header.first_seq > 1;
         let expected_no = if is_anywhere { segment_no } else { self.so_far.segment_no + 1 };
         fits("number", expected_no.to_string(), segment_no.to_string())?;
@@ -406,7 +407,7 @@ impl<'a> LogReader<'a> {
 
     /// Checks the log against mark and snapshot at record `seq`.
     fn check_known(&self, seq: u64, chain: &Chain) -> Result<(), JournalError> {
-        // This runs for every record, so only the two relevant ones build a path.
+        // This runs for every record, so a path is built only for those two records.
         let mark = self.found.mark.sound().filter(|mark| mark.seq == seq);
         let mark = mark.map(|it| (self.mark_path(), it.chain));
         let snapshot = self.found.snapshot.as_ref().filter(|it| it.header.position.seq == seq);
@@ -490,7 +491,7 @@ impl<'a> LogReader<'a> {
     }
 
     /// Checks that the mark exists if a record does: it is created before the first record and
-    /// replaced atomically. Without it, a missing end of the log would go unnoticed.
+    /// replaced atomically. Without the mark, a missing end of the log would go unnoticed.
     fn check_mark(&self) -> Result<(), JournalError> {
         let last_seq = self.so_far.position.seq;
         let found = match self.found.mark {
@@ -518,7 +519,7 @@ fn check_same(
     }
 }
 
-/// Copies the torn tail beside the segment, unless already done. Returns the copy's path.
+/// Copies the torn tail beside the segment, unless that was already done. Returns the copy's path.
 fn keep_tail(fs: &dyn Fs, torn: &TornTail, rest: &[u8]) -> Result<PathBuf, JournalError> {
     let mut number = 1_u64;
     loop {
@@ -536,14 +537,15 @@ fn keep_tail(fs: &dyn Fs, torn: &TornTail, rest: &[u8]) -> Result<PathBuf, Journ
     }
 }
 
-/// Replaces the segment at `path` by a synced file of `sound`, and keeps the old one, which continues
-/// with `rest`. Returns the path of the old one.
+/// Replaces the segment at `path` with a synced file of the bytes `sound`, and keeps the old file, in
+/// which `rest` follows them. Returns the path of the old file.
 fn rewrite(fs: &dyn Fs, path: &Path, sound: &[u8], rest: &[u8]) -> Result<PathBuf, JournalError> {
     let temporary = temporary_path(path);
     write_new(fs, &temporary, sound)?;
     let previous = path.with_extension(PREVIOUS_SUFFIX);
     let is_there = exists(fs, &previous)?;
-    // A segment that ends with its last record was already rewritten; keep the file of the crash.
+    // A segment that ends with its last record was already rewritten; the file that the crash left
+    // is kept.
     if !is_there || !rest.is_empty() {
         if is_there {
             fs.remove(&previous).map_err(io_error("remove", &previous))?;

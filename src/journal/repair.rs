@@ -44,7 +44,7 @@ struct Cut {
 /// `<dir>.before-repair-N`. A repair that a crash interrupted can be repeated.
 ///
 /// # Errors
-/// The folder is in use, the log is not sound up to that record, the remaining log could not be
+/// The folder is in use, the log is damaged before that record, the remaining log could not be
 /// opened, or the disk failed.
 pub fn repair(fs: &dyn Fs, dir: &Path, truncate_after: u64) -> Result<RepairReport, JournalError> {
     let _held = lock(fs, dir)?;
@@ -88,7 +88,7 @@ fn plan(fs: &dyn Fs, dir: &Path, seq: u64) -> Result<Cut, JournalError> {
         if (header.first_seq, header.prev_chain) != (start.seq + 1, start.chain) {
             break;
         }
-        // In case of damage or an early end, the sound records before it remain.
+        // If the log is damaged or ends early, the intact records before that point remain.
         let Ok(sound) =
             walk(&file, &header.store_uuid, start, Some(seq), |_, _| Ok::<_, Infallible>(()));
         let (position, end) = (sound.position, sound.offset as usize);
@@ -145,7 +145,7 @@ fn copy_folder(fs: &dyn Fs, dir: &Path) -> Result<PathBuf, JournalError> {
 }
 
 /// Moves the whole folder to `<dir>.before-<what>-N`, so that another journal can take its place.
-/// Returns its new path.
+/// Returns the new path of the folder.
 ///
 /// # Errors
 /// The folder is in use, or the disk failed.

@@ -7,17 +7,19 @@ pub type ReplayResult = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 /// Receiver of a replay: the owner of the state that the records describe.
 pub trait Replay {
-    /// Discards all state. Called before the first chunk of every snapshot, and before the first
-    /// record otherwise; earlier chunks came from an unusable snapshot.
+    /// Discards all state. Called before the first chunk of each snapshot or, without a snapshot,
+    /// before the first record. Chunks received earlier came from an unusable snapshot and must be
+    /// discarded.
     fn reset(&mut self);
 
-    /// Receives a chunk of the snapshot, as passed to [`super::SnapshotWriter::chunk`], in order.
+    /// Receives the chunks of the snapshot in order, as they were passed to
+    /// [`super::SnapshotWriter::chunk`].
     ///
     /// # Errors
     /// The chunk cannot be used, which ends the replay.
     fn chunk(&mut self, bytes: &[u8]) -> ReplayResult;
 
-    /// Receives a record of the caller's kinds after the snapshot, in order.
+    /// Receives the records after the snapshot in order, except the journal's own.
     ///
     /// # Errors
     /// As [`Replay::chunk`].

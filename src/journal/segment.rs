@@ -112,8 +112,8 @@ pub(super) fn make_folder(fs: &dyn Fs, dir: &Path) -> Result<(), JournalError> {
     };
     let mut unsure: Vec<&Path> = dir.ancestors().take_while(is_missing).collect();
     fs.create_dir_all(dir).map_err(io_error("create", dir))?;
-    // A process killed here may have left a folder whose name is not durable. Nothing depends on it
-    // before the first segment.
+    // A process killed here may have left a folder whose name is not durable. Nothing depends on
+    // this folder before the first segment exists.
     if unsure.is_empty() && list_numbered(fs, dir, SEGMENT_SUFFIX)?.is_empty() {
         unsure.push(dir);
     }
@@ -131,8 +131,9 @@ pub(super) fn lock(fs: &dyn Fs, dir: &Path) -> Result<Box<dyn DirLock>, JournalE
     held.ok_or_else(|| JournalError::Locked { dir: dir.to_owned() })
 }
 
-/// Creates a segment with its header and zeros up to `len` bytes. It gets its name after the sync, so
-/// that a segment without a sound header is always damage, never the result of a crash.
+/// Creates a segment with its header and zeros up to `len` bytes. The file gets its final name only
+/// after the sync, so that a segment without a valid header is always damage, never the result of a
+/// crash.
 pub(super) fn create_segment(
     fs: &dyn Fs,
     dir: &Path,
@@ -152,7 +153,7 @@ pub(super) fn create_segment(
     };
     let file = create().inspect_err(|err: &JournalError| {
         if err.is_full() {
-            // If this fails, the next attempt or the next open removes it.
+            // If this fails, the next attempt or the next open removes the file.
             let _ = fs.remove(&temporary);
         }
     })?;

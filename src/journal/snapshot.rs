@@ -20,8 +20,8 @@
 //! - The file digest is BLAKE3 over all bytes before it.
 //!
 //! A snapshot is written under a temporary name, synced, renamed, and read back completely. Only then
-//! are superseded files removed: all snapshots except the newest two sound ones, and segments whose
-//! records are all in the *older* of the two. One snapshot can thus be damaged without loss.
+//! are superseded files removed: all snapshots except the newest two undamaged ones, and segments
+//! whose records are all in the *older* of the two. Damage to one snapshot thus loses no data.
 
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -49,16 +49,16 @@ pub const CHUNK_BYTES_MAX: usize = 1 << 20;
 const MAGIC: [u8; 8] = *b"ddxsnap\n";
 const CHUNK_HEADER_BYTES: usize = 8;
 const END_BYTES: usize = 88;
-/// Offset of the file digest in the end.
+/// Offset of the file digest in the end record.
 const FILE_DIGEST_AT: usize = 56;
-/// Value instead of a chunk's length that marks the end.
+/// Value that marks the end, in place of a chunk's length.
 const END: u32 = u32::MAX;
 /// Size of the write buffer.
 const WRITE_BYTES: usize = 1 << 20;
 /// Size of the read buffer.
 const READ_BYTES: usize = 64 << 10;
 
-/// A snapshot being written. Dropping it unfinished removes the file.
+/// A snapshot being written. Dropping the writer before it has finished removes the file.
 pub struct SnapshotWriter {
     file: SnapshotFile,
     path: PathBuf,
@@ -329,8 +329,8 @@ fn verify(fs: &dyn Fs, path: &Path) -> Result<Verified, JournalError> {
     }
 }
 
-/// Reads a snapshot and passes on its chunks. Each chunk is verified individually; only the end shows
-/// that they are complete.
+/// Reads a snapshot and passes its chunks to the receiver. Each chunk is verified individually; only
+/// the end shows that they are complete.
 pub(super) fn read_snapshot(
     fs: &dyn Fs,
     path: &Path,
@@ -366,7 +366,8 @@ pub(super) fn read_snapshot(
     }
 }
 
-/// Verifies the end, of which `head` has already been read, and returns the digest of the state.
+/// Verifies the end record, whose first bytes were already read into `head`, and returns the digest
+/// of the state.
 fn check_end(
     input: &mut SnapshotReader,
     head: &[u8; CHUNK_HEADER_BYTES],
@@ -435,8 +436,8 @@ impl SnapshotReader {
     }
 }
 
-/// Removes files superseded by the verified snapshot of record `newest` and the newest sound one
-/// before it. If there is none, nothing is removed.
+/// Removes files that are superseded by the verified snapshot of record `newest` and the newest
+/// undamaged snapshot before it. If there is no older snapshot, nothing is removed.
 ///
 /// Segments are removed durably, oldest first, so that a crash leaves no gap.
 fn prune(fs: &dyn Fs, dir: &Path, newest: u64) -> Result<(), JournalError> {
@@ -463,7 +464,8 @@ fn prune(fs: &dyn Fs, dir: &Path, newest: u64) -> Result<(), JournalError> {
     fs.sync_dir(dir).map_err(io_error("sync", dir))
 }
 
-/// Writes the backup `file` of a store that is not open, at this position, with the chunks that `write` passes on.
+/// Writes the backup `file` of a store that is not open, at this position, with the chunks that
+/// `write` passes to it.
 ///
 /// # Errors
 /// The disk failed, or a chunk has an invalid length.

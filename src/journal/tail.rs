@@ -1,17 +1,17 @@
 //! Distinguishes the torn tail of a crash from damage to acknowledged records.
 //!
-//! Both look like a record whose checksum fails. These rules distinguish them by the possible
-//! effects of a crash, in this order:
+//! In both cases a record has a wrong checksum. The following rules, applied in this order,
+//! distinguish them by the possible effects of a crash:
 //!
 //! 1. The commit mark or a snapshot covers the record: it was synced, and has changed.
-//! 2. The place holds a sound record, but not the next one: no crash moves a whole record.
-//! 3. A later sound record says that the damaged one was synced: it has changed.
-//! 4. Later records are sound, and none says so: a torn tail, one unacknowledged group that reached
-//!    the disk out of order. The rule holds because a group is written only after the sync of its
-//!    predecessor has returned.
-//! 5. Nothing sound follows, and a sector of the rest was never written (zero, or past the end of
-//!    the file): a torn tail.
-//! 6. Flipping one bit makes the record sound: it was written completely and has changed.
+//! 2. The place holds an undamaged record, but not the next one: no crash moves a whole record.
+//! 3. A later undamaged record states that the damaged one was synced: it has changed.
+//! 4. Later records are undamaged, and none of them states that: a torn tail, consisting of one
+//!    unacknowledged group that reached the disk out of order. The rule holds because a group is
+//!    written only after the sync of its predecessor has returned.
+//! 5. No undamaged record follows, and a sector of the rest was never written (zero, or past the
+//!    end of the file): a torn tail.
+//! 6. Flipping one bit repairs the record: it was written completely and has changed.
 //! 7. Anything else is undecidable and refused.
 //!
 //! If the log ends cleanly, only the first rule applies: all records up to the mark must exist. In
@@ -24,21 +24,21 @@ use super::frame::{self, ALIGN, RECORD_HEADER_BYTES, RecordError};
 
 /// The unit in which a disk writes.
 const SECTOR_BYTES: usize = 512;
-/// Records up to this length are tried with each bit flipped. For a longer one that would take
-/// seconds, so only the bits of its length are tried.
+/// Records up to this length are tried with each bit flipped. For longer records that would take
+/// seconds, so only the bits of the length are tried.
 const REPAIR_BYTES_MAX: usize = 4096;
 
 /// Where a walk through a segment ended.
 pub(super) struct Ending<'a> {
     /// The segment.
     pub(super) file: &'a [u8],
-    /// Where its sound records end.
+    /// Offset at which the undamaged records end.
     pub(super) offset: usize,
     /// The store it belongs to.
     pub(super) store_uuid: &'a StoreUuid,
     /// The record that should start there.
     pub(super) seq: u64,
-    /// True for the last segment.
+    /// True if the segment is the last one.
     pub(super) is_last: bool,
     /// The highest record known to be synced, and the source.
     pub(super) known: &'a SyncedRecord,
@@ -106,9 +106,10 @@ impl Ending<'_> {
     }
 }
 
-/// Returns the later sound record with the highest `durable_seq`: its number and that `durable_seq`.
+/// Returns the later undamaged record with the highest `durable_seq`: its number and that
+/// `durable_seq`.
 fn later_record(rest: &[u8], store_uuid: &StoreUuid, seq: u64) -> Option<(u64, u64)> {
-    // No more than this many records fit between, which rules out most offsets cheaply.
+    // No more than this many records fit before the offset; this rules out most offsets cheaply.
     let highest = seq + (rest.len() / RECORD_HEADER_BYTES) as u64;
     let mut best = None;
     let mut at = ALIGN;
@@ -127,8 +128,8 @@ fn later_record(rest: &[u8], store_uuid: &StoreUuid, seq: u64) -> Option<(u64, u
     best.map(|(durable, later)| (later, durable))
 }
 
-/// Returns true if flipping one bit makes the start of `rest` a sound record, which shows that it
-/// was written completely and has changed since.
+/// Returns true if flipping one bit repairs the record at the start of `rest`, which shows that the
+/// record was written completely and has changed since.
 fn is_one_bit_from_whole(rest: &[u8], store_uuid: &StoreUuid) -> bool {
     let len_bits = 32;
     let claimed = match rest.first_chunk::<4>() {

@@ -1,9 +1,9 @@
-//! The writer thread. It takes all waiting appends, writes them together, syncs once, and then applies
-//! and acknowledges each in order of sequence numbers. The sync takes milliseconds, so all waiting
-//! appends share one.
+//! The writer thread. The thread takes all waiting appends, writes them together, syncs once, and then
+//! applies and acknowledges each in order of sequence numbers. The sync takes milliseconds, so all
+//! waiting appends share one.
 //!
-//! After a failed write or sync, appends are refused until the next open, which reads the content
-//! of the disk. Only a full disk is retried.
+//! After a failed write or sync, appends are refused until the next open, which reads what the disk
+//! holds. Only a full disk is retried.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -29,8 +29,8 @@ use super::snapshot::{Busy, IntoJournal, SnapshotContext, SnapshotWriter};
 /// Timeout of [`Journal::append`] for room in the queue.
 const ROOM_WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// An open journal. Dropping it writes and syncs waiting appends; [`Journal::close`] also records a
-/// clean close.
+/// An open journal. Dropping the journal writes and syncs waiting appends; [`Journal::close`] also
+/// records a clean close.
 pub struct Journal {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -58,9 +58,10 @@ impl AppendFuture {
 }
 
 impl Journal {
-    /// Opens or creates the journal in `options.dir` and passes the newest sound snapshot and every
-    /// later record of the caller's kinds to `replay`, in order. The record of this open is durable when
-    /// it returns. On a full disk the journal is read-only until there is room for that record.
+    /// Opens or creates the journal in `options.dir` and passes the newest undamaged snapshot and every
+    /// later record of the caller's kinds to `replay`, in order. When this function returns, the record
+    /// of this opening is durable. On a full disk the journal is read-only until there is room for that
+    /// record.
     ///
     /// # Errors
     /// [`JournalError`]: the journal is in use or damaged, or the disk failed. A damaged journal is
@@ -84,7 +85,7 @@ impl Journal {
         };
         let settled = opening.settle();
         let report = opening.recovered.report.clone();
-        // Only an open that waits for room keeps the content of the last segment.
+        // The content of the last segment is kept only while the open waits for disk space.
         let begun = match settled {
             Ok(log) => Ok(log),
             Err(WriteFailure::Full) => Err(opening),
@@ -112,7 +113,7 @@ impl Journal {
     }
 
     /// Appends a record and blocks until it is durable. `apply` then runs on the writer's thread,
-    /// in order of sequence numbers, before this returns. Blocks, so not for async code.
+    /// in order of sequence numbers, before this returns. Blocks, so async code must not call it.
     ///
     /// # Errors
     /// [`AppendError`]; `apply` has not run.
@@ -124,7 +125,7 @@ impl Journal {
     ) -> Result<Appended, AppendError> {
         let (answer, answered) = mpsc::sync_channel(1);
         let done = applying(apply, move |result| {
-            // The waiting thread may have ended; the record is durable anyway.
+            // The waiting thread may have ended; the record is durable in any case.
             let _ = answer.send(result);
         });
         self.shared.submit(
@@ -178,9 +179,9 @@ impl Journal {
         self.log_bytes.load(Ordering::Relaxed)
     }
 
-    /// Begins a snapshot in the journal's folder of the state after the record at `at`. Call it as soon
-    /// as that state is captured. Appends continue meanwhile. When it is finished, superseded files are
-    /// removed.
+    /// Begins a snapshot in the journal's folder of the state after the record at `at`. Call this as
+    /// soon as that state is captured. Appends continue meanwhile. When the snapshot is finished,
+    /// superseded files are removed.
     ///
     /// # Errors
     /// The disk failed, or another snapshot is being written.
@@ -387,7 +388,8 @@ fn write_group(
         let rest = group.split_off(log.run_len(&group));
         match log.write_run(&group) {
             Ok(appended) => {
-                // Before the acknowledgements, whose receivers may query the synced position.
+                // This precedes the acknowledgements, because their receivers may query the synced
+                // position.
                 shared.synced(log.durable_seq());
                 for (pending, appended) in group.into_iter().zip(appended) {
                     pending.answer(Ok(appended));
