@@ -29,7 +29,7 @@ use crate::cluster::stream::{Published, Records, Stream, StreamError, StreamReco
 const ANSWER_WAIT: Duration = Duration::from_secs(2);
 /// Timeout of a request for an object.
 const OBJECT_WAIT: Duration = Duration::from_secs(20);
-/// Time in which another node of the same name must respond.
+/// Time within which another node with the same name would respond.
 const NAMESAKE_WAIT: Duration = Duration::from_millis(300);
 /// Interval between messages with this node's health.
 const TELL_EVERY: Duration = Duration::from_secs(1);
@@ -97,7 +97,8 @@ impl JetStream {
         Ok(context.timeout(OBJECT_WAIT).ack_timeout(OBJECT_WAIT).build(client))
     }
 
-    /// Creates the stream if it does not exist, and checks it. Returns whether it was created.
+    /// Creates the stream if it does not exist, and checks it. Returns whether the stream was
+    /// created.
     ///
     /// # Errors
     /// [`RefusedStream`].

@@ -1,4 +1,4 @@
-//! Leader election: decides which node does the work that is done once for all nodes of a cluster.
+//! Leader election: decides which node does the work that only one node of a cluster does.
 //!
 //! The leader sends its health every second. A node that has not heard from it for [`SILENCE_MAX`]
 //! takes the lead by appending a record to the shared log, which ends the previous term. Two nodes
@@ -15,7 +15,7 @@ use crate::accounts::{Lead, Store};
 
 /// Silence of the leader after which any node may take the lead.
 pub const SILENCE_MAX: Duration = Duration::from_secs(5);
-/// Time of failed writes after which a leader steps down.
+/// Duration of failing writes after which a leader steps down.
 const CUT_OFF_MAX: Duration = Duration::from_secs(4);
 /// Poll interval.
 const PERIOD: Duration = Duration::from_millis(250);
@@ -26,7 +26,7 @@ const LEAVE_MAX: Duration = Duration::from_secs(2);
 pub struct Candidate {
     pub store: Store,
     pub peers: Arc<Peers>,
-    /// Whether the settings allow it to lead.
+    /// Whether the settings allow this node to lead.
     pub may_lead: bool,
 }
 
@@ -54,7 +54,7 @@ impl Candidate {
         }
     }
 
-    /// Returns once this node no longer leads, or no longer knows whether it does.
+    /// Returns once this node no longer leads, or no longer knows whether it leads.
     pub async fn lost(&self) {
         let mut looks = looks();
         while self.store.leads() && self.is_able() {
@@ -67,7 +67,7 @@ impl Candidate {
     pub async fn leave(&self) {
         match timeout(LEAVE_MAX, self.store.leave_lead()).await {
             Ok(Ok(())) => {}
-            // The others notice its silence.
+            // The other nodes notice its silence.
             Ok(Err(err)) => tracing::info!(error = %err, "the lead was not released"),
             Err(_) => tracing::info!("the lead was not released in time"),
         }

@@ -55,7 +55,8 @@ pub struct LocalNode {
 }
 
 impl LocalNode {
-    /// Opens the store of a node. If NATS is unreachable, the node serves its local data and connects later.
+    /// Opens the store of a node. If NATS is unreachable, the node serves its local data and
+    /// connects later.
     ///
     /// `published` is notified when the node serves other files. `is_current` is true if `live` is
     /// the generation that the index folder names.
@@ -155,7 +156,7 @@ fn compare_clocks(peers: &Peers, store: &Store, clock: Clock) {
     }
 }
 
-/// Publishes this node's health and records the health of its peers, until `stop` is done.
+/// Publishes this node's health and records the health of its peers until `stop` completes.
 async fn meet(
     cluster: ClusterSettings,
     facts: impl Fn() -> Option<NodeFacts>,
@@ -178,7 +179,7 @@ async fn meet(
     }
 }
 
-/// Does the work for all nodes while this one leads, until `stopped` ends.
+/// While this node leads, does the work for all nodes, until the sender of `stopped` is dropped.
 async fn lead(
     candidate: Candidate,
     work: impl Work,

@@ -1,4 +1,4 @@
-//! The other nodes. Each publishes its health once a second through the servers of the stream.
+//! The other nodes. Each node publishes its health once a second through the servers of the stream.
 //!
 //! All times are those of this node's own clock.
 

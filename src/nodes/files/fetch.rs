@@ -28,7 +28,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 
 impl<O: Objects> Exchange<O> {
-    /// Fetches files until `stop` is done.
+    /// Fetches files until `stop` completes.
     pub async fn fetch_all(self: Arc<Self>, stop: impl Future<Output = ()>) {
         let announced = self.store.files_changed();
         let mut stop = std::pin::pin!(stop);
@@ -130,7 +130,7 @@ impl<O: Objects> Exchange<O> {
         })?)
     }
 
-    /// Caches the parts of installed files for the time when this node leads.
+    /// Caches the parts of the installed files in case this node becomes the leader.
     async fn remember(&self, list: &FileList) {
         let mut hashed = self.hashed.lock().await;
         for (path, parts) in &list.files {

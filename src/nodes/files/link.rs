@@ -85,7 +85,8 @@ pub fn incoming(site: &Site) -> (PathBuf, PathBuf) {
     (site.data.join(INCOMING), site.index.join(INCOMING))
 }
 
-/// Removes downloads of unwanted files, and links to installed files, which must not be written to.
+/// Removes downloads of unwanted files, and links to installed files, so that a download never
+/// writes to an installed file.
 ///
 /// # Errors
 /// A folder cannot be used.
@@ -125,7 +126,7 @@ pub fn place(site: &Site, path: &str) -> anyhow::Result<PathBuf> {
 /// aside because the leader does not have them.
 ///
 /// # Errors
-/// Lists are being ingested, or the disk failed. Call it again with all files.
+/// Lists are being ingested, or the disk failed. Call this function again with all files.
 pub fn install(site: &Site) -> anyhow::Result<Vec<String>> {
     let _corpus = Corpus::open(&site.data)?;
     let (data, index) = incoming(site);

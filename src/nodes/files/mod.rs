@@ -42,7 +42,7 @@ const HELD: &str = "files.json";
 pub struct Held {
     /// The installed files; `None` while they are being replaced.
     pub installed: Option<Publication>,
-    /// Parts of the installed files, so that they need not be hashed again.
+    /// Parts of the installed files, stored so that the files need not be hashed again.
     pub list: FileList,
     /// The files that were last put into use.
     pub in_use: Option<Publication>,
@@ -53,8 +53,8 @@ impl Held {
         data.join(HELD)
     }
 
-    /// Reads the state from a data folder. If the file cannot be read, all the state of files is unreadable; comparing
-    /// all files again.
+    /// Reads the state from a data folder. If its file cannot be read, returns the default state, so that all files
+    /// are compared again.
     pub fn read(data: &Path) -> Held {
         let path = Held::path(data);
         let read = std::fs::read(&path).and_then(|bytes| Ok(serde_json::from_slice(&bytes)?));
@@ -137,7 +137,7 @@ impl<O: Objects> Exchange<O> {
     }
 }
 
-/// Returns the path of a file as a list names it.
+/// Returns the path by which lists name a file.
 fn relative(path: &str) -> Result<RelativePath, FilesError> {
     let parsed = RelativePath::parse(path);
     parsed.ok_or_else(|| io::Error::other(format!("{path:?} cannot be published")).into())

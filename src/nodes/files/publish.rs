@@ -25,20 +25,20 @@ const RETRY_AFTER: Duration = Duration::from_secs(2);
 /// The leader does not wait for nodes that are silent for longer.
 const PRESENT: Duration = Duration::from_secs(3);
 /// How long the leader waits for nodes to fetch the files. Slower nodes serve no requests until
-/// they have fetched them.
+/// they have fetched the files.
 const READY_MAX: Duration = Duration::from_secs(600);
-/// Minimum age before an unreferenced object is deleted: the previous leader may have stored it
-/// just now.
+/// Minimum age before an unreferenced object is deleted; the previous leader may just have stored
+/// it.
 const UNNEEDED_KEPT: Duration = Duration::from_secs(3_600);
 
-/// The sources of a publication. If both are unchanged, so are the files.
+/// The state of the files that a publication is made from. If both are unchanged, so are the files.
 struct Seen {
     generation: Option<GenerationId>,
     changes: Files,
 }
 
 impl<O: Objects> Exchange<O> {
-    /// Publishes changed files until `stop` is done. Runs on the leader.
+    /// Publishes changed files until `stop` completes. Runs on the leader.
     pub async fn publish_all(self: Arc<Self>, peers: Arc<Peers>, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
         let mut published: Option<Seen> = None;
@@ -75,7 +75,7 @@ impl<O: Objects> Exchange<O> {
     }
 
     async fn publish(&self, peers: &Peers) -> Result<(), FilesError> {
-        // From here on, the files may differ from the fetched ones.
+        // After this point, the files may differ from the fetched ones.
         if self.held().installed.is_some() {
             self.hold(|held| held.installed = None)?;
         }

@@ -43,8 +43,8 @@ impl Switch {
         Switch { live, state: Mutex::default(), published, changed: Arc::default() }
     }
 
-    /// Starts from the files that were in use when the process last ended, and those that the log
-    /// now wants.
+    /// Starts with the files that were in use when the process last ended, and those that the log
+    /// now requires.
     pub fn begin(
         &self,
         appender: &Arc<Appender>,
@@ -69,7 +69,7 @@ impl Switch {
         self.show(&mut state);
     }
 
-    /// Accepts fetched files. They take effect at once if the log already holds the record
+    /// Accepts fetched files. The files take effect at once if the log already holds the record
     /// that activates them.
     pub fn prepare(&self, prepared: Prepared) {
         let mut state = self.state();
@@ -115,7 +115,7 @@ impl Switch {
             }
             let generation = index.manifest().generation;
             let old = self.live.publish(index);
-            // Dropping it must not block this thread, which may be that of the log.
+            // Dropping the files must not block this thread, which may be the thread of the log.
             let _ = thread::Builder::new().name("retire".into()).spawn(|| reload::retire(old));
             state.in_use = Some(publication);
             metrics::counter!("dropdex_index_swaps_total").increment(1);

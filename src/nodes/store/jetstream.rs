@@ -16,7 +16,7 @@ use super::list::{ObjectKey, PART_BYTES_MAX};
 use super::objects::{ObjectError, Objects, Stored};
 use crate::nodes::jetstream::JetStream;
 
-/// Bytes of a message. Servers accept up to 1 MB.
+/// Bytes of a message. Servers accept messages of up to 1 MB.
 const CHUNK_BYTES: usize = 512 << 10;
 
 /// The bucket, opened on first use and created if it does not exist.
@@ -26,7 +26,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Returns the bucket beside the stream of the shared log.
+    /// Returns the bucket that belongs to the stream of the shared log.
     pub fn new(stream: JetStream) -> Bucket {
         Bucket { stream, opened: Mutex::default() }
     }

@@ -8,7 +8,7 @@ use std::path::{Component, Path};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-/// Maximum length of a part. Four are in memory at once.
+/// Maximum length of a part. Four parts are in memory at once.
 pub const PART_BYTES_MAX: usize = 8 << 20;
 
 /// The BLAKE3 hash of an object, which is its name: 64 hexadecimal digits as text.
@@ -50,7 +50,7 @@ impl TryFrom<String> for ObjectKey {
     }
 }
 
-/// Path of a file within an installation, with `/` as separator. It never leads out of the
+/// Path of a file within an installation, with `/` as separator. The path never leads out of the
 /// installation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -92,7 +92,7 @@ impl TryFrom<String> for RelativePath {
     }
 }
 
-/// The parts of a file, in order. All except the last have [`PART_BYTES_MAX`] bytes.
+/// The parts of a file, in order. All parts except the last have [`PART_BYTES_MAX`] bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileParts {
     pub len: u64,
@@ -148,7 +148,7 @@ impl FileList {
 /// The newest backup of the users' data in a store: stored in parts, like all files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredBackup {
-    /// Key of the list of its one file.
+    /// Key of the list that names the only file of the backup.
     pub list: ObjectKey,
     pub bytes: u64,
     pub made: DateTime<Utc>,

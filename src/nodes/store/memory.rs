@@ -1,4 +1,4 @@
-//! A store in memory, for tests. It can simulate the failures of a real one.
+//! A store in memory, for tests. The store can simulate the failures of a real one.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ pub struct Memory {
     notes: Arc<Mutex<HashMap<&'static str, Bytes>>>,
     pub puts: Arc<AtomicU64>,
     pub gets: Arc<AtomicU64>,
-    /// Number of calls that succeed before all others fail; unlimited by default.
+    /// Number of calls that succeed before all later calls fail; unlimited by default.
     pub calls_left: Arc<Mutex<Option<u64>>>,
 }
 

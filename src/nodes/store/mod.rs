@@ -41,7 +41,7 @@ pub enum FileStore {
 
 impl FileStore {
     /// Returns the store of the cluster with this log: the bucket of `s3` if it is set. `calls` has
-    /// the rules for its address.
+    /// the rules for the address of the bucket.
     ///
     /// # Errors
     /// The settings of the bucket cannot be used.

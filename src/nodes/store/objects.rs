@@ -37,7 +37,7 @@ pub trait Objects: Send + Sync + 'static {
         bytes: Bytes,
     ) -> impl Future<Output = Result<(), ObjectError>> + Send;
 
-    /// Returns an object. The caller verifies its content against its name.
+    /// Returns an object. The caller verifies the content of an object against its name.
     fn get(&self, key: ObjectKey) -> impl Future<Output = Result<Bytes, ObjectError>> + Send;
 
     /// Stores a note under a name, replacing the previous one. `name` must not look like a key.
@@ -56,6 +56,6 @@ pub trait Objects: Send + Sync + 'static {
     /// Lists all objects except notes.
     fn list(&self) -> impl Future<Output = Result<Vec<Stored>, ObjectError>> + Send;
 
-    /// Removes an object. A missing one is not an error.
+    /// Removes an object. A missing object is not an error.
     fn delete(&self, key: ObjectKey) -> impl Future<Output = Result<(), ObjectError>> + Send;
 }

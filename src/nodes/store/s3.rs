@@ -25,7 +25,7 @@ use crate::outbound::http::{Body, CallError, Client, Request};
 /// Maximum length of a response: a part, or a page of a thousand names in XML.
 const RESPONSE_BYTES_MAX: usize = PART_BYTES_MAX + (1 << 20);
 
-/// Timeout of a request. In that time, four concurrent parts cross a link of 4.5 Mbit/s.
+/// Timeout of a request. Within this timeout, a link of 4.5 Mbit/s transfers four concurrent parts.
 const REQUEST_MAX: Duration = Duration::from_secs(60);
 
 /// A bucket.

@@ -79,7 +79,8 @@ async fn files_arrive_as_they_were_sent() {
         assert!(fs::read(from).expect("read") == fs::read(&arrived).expect("read"), "{name}");
         assert!(is_like(&arrived, &list.files[name]).expect("read"));
     }
-    // Unchanged parts are neither read nor sent again; parts that are present are not fetched.
+    // Unchanged parts are neither read nor sent again; parts that are already present are not
+    // fetched.
     let mut next = sent.clone();
     next.extend(files(from.path(), &[("corpus/new", content(10, 3))]));
     let (_, newer) =
@@ -87,7 +88,7 @@ async fn files_arrive_as_they_were_sent() {
     assert_eq!(objects.puts.load(Ordering::Relaxed), 7, "one part and a list");
     let done = fetch(&transfer, &newer, to.path()).await.expect("fetched");
     assert_eq!(done, Downloaded { fetched: 10, kept: list.bytes() });
-    // Parts that no known list names may be gone from the store.
+    // The store may have lost parts that no known list names.
     transfer.upload(&sent, &[], &mut hashed).await.expect("sent");
     assert_eq!(objects.puts.load(Ordering::Relaxed), 12);
     assert!(!is_like(&to.path().join("none"), &list.files[&path("index/a")]).expect("read"));
@@ -182,7 +183,7 @@ async fn a_rate_limit_delays_a_transfer() {
     let from = tempfile::tempdir().expect("a folder");
     let rate = NonZeroU32::new(4 << 20);
     let transfer = Transfer::new(Memory::default(), rate);
-    // The first part is the burst and is not delayed.
+    // The first part is covered by the burst, so it is not delayed.
     let sent = files(from.path(), &[("a", content(PART_BYTES_MAX + (2 << 20), 1))]);
     let begun = std::time::Instant::now();
     transfer.upload(&sent, &[], &mut Hashed::default()).await.expect("sent");

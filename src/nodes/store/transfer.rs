@@ -22,7 +22,8 @@ use crate::vocab::new_file;
 
 /// Number of parts transferred at once.
 const PARTS_AT_ONCE: usize = 4;
-/// Maximum attempts for a part before the transfer fails. The next call resumes there.
+/// Maximum attempts for a part before the transfer fails. The next call resumes where this one
+/// stopped.
 const TRIES: u32 = 5;
 /// Pause before the second attempt; it doubles with each attempt.
 const PAUSE: Duration = Duration::from_millis(if cfg!(test) { 1 } else { 250 });
@@ -53,7 +54,7 @@ pub enum TransferError {
 pub struct Hashed(HashMap<FileIdentity, FileParts>);
 
 impl Hashed {
-    /// Adds the parts of a file that is known to have them.
+    /// Adds a file whose parts are known.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -64,7 +65,7 @@ impl Hashed {
     }
 }
 
-/// Identity of an unchanged file.
+/// Attributes that are equal if a file is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct FileIdentity {
     device: u64,
@@ -112,8 +113,8 @@ impl<O: Objects> Transfer<O> {
         Transfer { objects, up, down }
     }
 
-    /// Stores files and their list, except for parts of `known` lists, which the store has. Returns the key of the
-    /// list.
+    /// Stores files and their list. Parts of `known` lists are skipped, because the store has them already.
+    /// Returns the key of the list.
     ///
     /// # Errors
     /// [`TransferError`].
@@ -298,8 +299,8 @@ impl<O: Objects> Transfer<O> {
         Ok(())
     }
 
-    /// Removes objects that neither these lists nor the backup need. Recent ones are kept: another node may be storing
-    /// them.
+    /// Removes objects that neither these lists nor the backup need. Recent objects are kept: another node may be
+    /// storing them.
     ///
     /// # Errors
     /// [`TransferError`].
@@ -388,7 +389,7 @@ fn read_part(file: &File, place: u64, len: u64) -> io::Result<Bytes> {
     Ok(bytes.into())
 }
 
-/// Opens or creates a file with this length. Parts of its content may already be there.
+/// Opens or creates a file with this length. Parts of the content may already have been downloaded.
 fn open_sized(path: &Path, len: u64) -> Result<Arc<File>, TransferError> {
     let open = || {
         let folder = path.parent().unwrap_or(path);

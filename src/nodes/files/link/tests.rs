@@ -86,7 +86,7 @@ fn installed_files_replace_those_of_a_node() {
     assert!(
         !other.data.join("changes/7.seg").exists() && other.data.join("changes/3.seg").exists()
     );
-    // Both nodes have a first generation; this one keeps its own until it adopts the other.
+    // Both nodes have a generation 1; this node keeps its own until it adopts the other's.
     build::adopt(&other.index, linked.generation, Keep::default()).expect("adopted");
     assert_eq!(names(&other), 2);
 
