@@ -55,8 +55,8 @@ pub struct Alert {
     /// Number of names that matched, or of changes.
     pub total: u32,
     pub content: Content,
-    /// Explanations of the scores of the first lines. Only mails contain them: a webhook is the same in
-    /// every attempt, while scores may change.
+    /// Explanations of the scores of the first lines. Only mails contain explanations: a webhook is the
+    /// same in every attempt, while scores may change.
     pub reasons: Vec<Option<String>>,
 }
 
@@ -270,8 +270,8 @@ impl Alert {
         }
     }
 
-    /// Text of a chat message: `head`, one line per name, and the number of names left out. It is cut
-    /// only between lines.
+    /// Text of a chat message: `head`, one line per name, and the number of names left out. The text
+    /// is cut only between lines.
     pub fn chat(&self, layout: Layout<'_>) -> String {
         let Layout { bytes_max, head, between, link } = layout;
         // A long link would leave no room for names.
@@ -372,7 +372,7 @@ impl Alert {
         )
     }
 
-    /// Number of lines that `shown` lines leave out.
+    /// Number of lines that are left out if `shown` lines are shown.
     fn rest(&self, shown: usize) -> String {
         let shown = self.content.len().min(shown);
         match self.total as usize - shown.min(self.total as usize) {

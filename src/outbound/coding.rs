@@ -87,7 +87,7 @@ impl Codings {
         Ok(decoded)
     }
 
-    /// Decodes `body` into `into`, at most `most` bytes. Returns their number.
+    /// Decodes `body` into `into`, at most `most` bytes. Returns the number of decoded bytes.
     ///
     /// # Errors
     /// The errors of [`Codings::decode`], or `into` cannot be written.

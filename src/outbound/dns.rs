@@ -23,7 +23,7 @@ use crate::vocab::name::DomainName;
 
 /// Timeout of a lookup.
 const LOOKUP_MAX: Duration = Duration::from_secs(2);
-/// Timeout of a query. Two fit into [`LOOKUP_MAX`], so that one lost packet is retried.
+/// Timeout of a query. Two attempts fit into [`LOOKUP_MAX`], so that one lost packet is retried.
 const QUERY_MAX: Duration = Duration::from_millis(950);
 /// Maximum addresses of a name; public services have fewer.
 pub const ADDRESSES_MAX: usize = 16;

@@ -153,7 +153,7 @@ fn classify(err: &Error) -> SendError {
         }
         None => SendError::new(failure, tls::told(err)),
     };
-    // A response to one mail is about its recipient, except a failed log-in.
+    // Apart from a failed log-in, the response to a mail is about its recipient.
     let is_down = match failure {
         Failure::Timeout | Failure::Tls | Failure::Unreachable => true,
         Failure::NotConfigured => code.is_some(),

@@ -58,7 +58,7 @@ impl Guard {
     /// Checks a URL: https, or http to addresses on the allow list; without user name.
     ///
     /// # Errors
-    /// It is refused or cannot be resolved.
+    /// The URL is refused or cannot be resolved.
     pub async fn vet(&self, url: &Url) -> Result<Vetted, GuardError> {
         let vetted = self.addresses(url).await;
         if let Err(GuardError::Refused(_)) = &vetted {
@@ -67,10 +67,10 @@ impl Guard {
         vetted
     }
 
-    /// Checks a server of a protocol other than HTTP, which may use any port on a public address.
+    /// Checks a server of a protocol other than HTTP. Any port on a public address is allowed.
     ///
     /// # Errors
-    /// It is refused or cannot be resolved.
+    /// The address is refused or cannot be resolved.
     pub async fn vet_server(&self, host: &Host, port: u16) -> Result<Vetted, GuardError> {
         let (ips, name) = match host {
             Host::Ipv4(address) => (vec![IpAddr::from(*address)], None),
@@ -133,7 +133,7 @@ impl Guard {
         })
     }
 
-    /// Reports http instead of the error for other schemes.
+    /// Returns the refusal of http for an http URL, and `err` for others.
     fn http_first(&self, url: &Url, err: WebhookUrlError) -> GuardError {
         let plain = url.scheme() == "http";
         GuardError::Refused(if plain { WebhookUrlError::NotHttps } else { err })

@@ -71,9 +71,9 @@ pub struct Request {
 /// How much of a response body to read.
 #[derive(Clone, Copy, Debug)]
 pub enum Body {
-    /// Up to this many bytes, if they arrive soon; the content is not needed.
+    /// Read up to this many bytes if they arrive soon; the content is not needed.
     Glance(usize),
-    /// The whole body, up to this many bytes.
+    /// Read the whole body, up to this many bytes.
     Whole(usize),
 }
 
@@ -90,14 +90,14 @@ pub struct Stream {
     pub status: StatusCode,
     pub headers: HeaderMap,
     body: Incoming,
-    /// Measures the rate of the body from the first read on.
+    /// Measures the rate of the body, starting with the first read.
     rate: Option<LeastRate>,
     /// Dropping these closes the connection.
     _sender: http1::SendRequest<Full<Bytes>>,
     _driver: Driver,
 }
 
-/// Reason for a failed call. Reveals nothing of the request except its host.
+/// Reason for a failed call. Reveals nothing about the request except its host.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     #[error("refused: {0}")]
@@ -238,8 +238,8 @@ impl Client {
         Err(failed)
     }
 
-    /// Refuses a peer other than the dialled address, and this machine reached under its public
-    /// address.
+    /// Refuses a peer that is not the dialled address, and connections to this machine under its
+    /// public address.
     fn check_peer(&self, stream: &TcpStream, expected: SocketAddr) -> Result<(), CallError> {
         let got = stream.peer_addr().map_err(CallError::Unreachable)?;
         let own = stream.local_addr().map_err(CallError::Unreachable)?;
@@ -288,7 +288,7 @@ impl Stream {
 }
 
 impl CallError {
-    /// Whether no connection could be made, so that the host would fail for any request.
+    /// Whether no connection could be made; any other request to the host would then fail too.
     pub fn is_unconnected(&self) -> bool {
         matches!(
             self,
@@ -333,7 +333,7 @@ fn add_roots(roots: &mut RootCertStore, path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the subject that the certificate must have: the vetted name, or the literal address.
+/// Returns the subject that the certificate must have: the checked name, or the literal address.
 fn server_name(url: &Url) -> Result<ServerName<'static>, CallError> {
     let bad = |text: String| CallError::BadRequest(text);
     match url.host() {
@@ -395,7 +395,7 @@ fn prepare(request: Request) -> Result<hyper::Request<Full<Bytes>>, CallError> {
     Ok(sent)
 }
 
-/// Reads up to `most` bytes of a body; more is an error when `whole` is set.
+/// Reads up to `most` bytes of a body; a longer body is an error if `whole` is set.
 async fn read(mut body: Incoming, most: usize, whole: bool) -> Result<Vec<u8>, CallError> {
     let mut read = Vec::new();
     while let Some(frame) = body.frame().await {

@@ -1,4 +1,4 @@
-//! Minimum rate of responses. A server that sends one byte a second would otherwise occupy its caller
+//! Minimum rate of responses. A server that sends one byte a second would otherwise block its caller
 //! forever.
 
 use std::time::Duration;

@@ -23,11 +23,12 @@ pub const RESPONSE_BYTES_MAX: usize = 256 * 1024;
 const DEPTH_MAX: u32 = 32;
 /// Maximum statuses of a response; about forty exist.
 const STATUSES_MAX: usize = 64;
-/// Maximum events of a response; nine kinds exist, and transfers repeat.
+/// Maximum events of a response; there are nine kinds, and transfers may occur several times.
 const EVENTS_MAX: usize = 256;
 /// Maximum bytes of a date.
 const DATE_BYTES_MAX: usize = 48;
-/// Days by which a registration may lie in the future, for clock differences and missing time zones.
+/// Days by which a registration may lie in the future, to allow for clock differences and missing
+/// time zones.
 const AHEAD_DAYS_MAX: i32 = 1;
 /// Maximum `Retry-After` that is honoured, so that every server is queried at least once a day.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 3600);
@@ -37,13 +38,13 @@ const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 3600);
 pub struct Registration {
     /// Domain statuses.
     pub statuses: RdapStatuses,
-    /// UTC day of its latest registration.
+    /// UTC day of the latest registration of the name.
     pub registered_on: Option<Day>,
     /// UTC day of its expiry.
     pub expires_on: Option<Day>,
-    /// UTC day of its last change.
+    /// UTC day of the last change of the name.
     pub changed_on: Option<Day>,
-    /// UTC day of its past or future deletion.
+    /// UTC day of the past or future deletion of the name.
     pub deleted_on: Option<Day>,
 }
 
@@ -60,7 +61,7 @@ pub enum Reply {
     NotNow(Option<Duration>),
     /// A temporary server error.
     Failed(u16),
-    /// An unusable response about this name, probably permanent.
+    /// An unusable response about this name; the problem is probably permanent.
     Unusable(Unusable),
 }
 
@@ -186,7 +187,7 @@ pub fn parse(body: &[u8], name: &DomainName, now: DateTime<Utc>) -> Result<Regis
     if json::is_deeper_than(text.as_bytes(), DEPTH_MAX) {
         return Err(Unusable::TooDeep);
     }
-    // serde would accept an array with the same number of items.
+    // Without this check, serde would accept an array with the same number of items.
     if !text.trim_start().starts_with('{') {
         return Err(Unusable::NotDomain);
     }
@@ -280,7 +281,7 @@ fn parse_day(text: &str) -> Option<Day> {
 }
 
 fn not_json(err: &serde_json::Error) -> Unusable {
-    // Category and position only: untrusted text stays out of the logs.
+    // Only the category and position are logged, to keep untrusted text out of the logs.
     Unusable::NotJson(format!("{:?} at {}:{}", err.classify(), err.line(), err.column()))
 }
 

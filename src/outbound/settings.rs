@@ -1,4 +1,5 @@
-//! Parsed settings of outbound calls. `config` builds them; the modules beside this one use them.
+//! Parsed settings of outbound calls. `config` builds these settings; the modules beside this one
+//! use them.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ pub const RDAP_BOOTSTRAP_DEFAULT: &str = "https://data.iana.org/rdap/dns.json";
 pub const TELEGRAM_BASE_DEFAULT: &str = "https://api.telegram.org";
 /// Pushover's API.
 pub const PUSHOVER_BASE_DEFAULT: &str = "https://api.pushover.net";
-/// Times of all delivery attempts in seconds after the first one, as Standard Webhooks recommends.
+/// Times of the delivery attempts, in seconds after the first one, as Standard Webhooks recommends.
 pub const RETRY_SECONDS_DEFAULT: [u32; 10] =
     [0, 5, 5 * 60, 30 * 60, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR];
 const HOUR: u32 = 3_600;
@@ -41,7 +42,8 @@ pub struct Settings {
 #[serde(default, deny_unknown_fields)]
 pub struct Calls {
     pub deny_networks: Vec<Network>,
-    /// External addresses of this installation. A router may route calls to them back inside.
+    /// External addresses of this installation. A router may route calls to them back into the
+    /// local network.
     pub own_addresses: Vec<Network>,
 }
 
@@ -53,7 +55,7 @@ impl Settings {
         HostRules { allow: allow.clone(), deny_names: Vec::new(), deny_networks }
     }
 
-    /// Returns the rules for hosts of webhooks: the configured ones, and none that lead to this
+    /// Returns the rules for the hosts of webhooks: the configured rules, which also exclude this
     /// server itself.
     pub fn webhook_rules(&self) -> HostRules {
         let own = self.public_url.as_ref().and_then(BaseUrl::host_name);

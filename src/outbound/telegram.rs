@@ -40,7 +40,7 @@ struct LinkPreview {
     is_disabled: bool,
 }
 
-/// The part of a response that is read.
+/// The members of a response that are read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Reply {

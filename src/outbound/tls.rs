@@ -9,7 +9,7 @@ use rustls::CertificateError;
 pub fn cause<'a>(err: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
     let mut next = Some(err);
     while let Some(err) = next {
-        // An I/O error does not return the error it wraps as its source.
+        // The `source` of an I/O error does not return the error that it wraps.
         let inner = err.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         let inner = inner.and_then(|inner| inner.downcast_ref());
         if let Some(found) = err.downcast_ref().or(inner) {
@@ -54,7 +54,7 @@ mod tests {
     use rustls::client::danger::ServerCertVerifier;
     use rustls::pki_types::{ServerName, UnixTime};
 
-    /// Returns the error for a server with such a certificate. `is_known` puts the certificate into
+    /// Returns the error for a server with such a certificate. If `is_known`, the certificate is in
     /// `ca_file`.
     fn refused(is_ca: IsCa, is_known: bool) -> String {
         let mut params = CertificateParams::new(["a.example".to_owned()]).expect("a name");

@@ -141,7 +141,8 @@ impl Transfer {
         Ok(Transfer { stream, zone, key, max_bytes, received: 0, rate })
     }
 
-    /// Queries the serial number of the zone. If it is known, the zone has not changed.
+    /// Queries the serial number of the zone. If the serial number is already known, the zone has
+    /// not changed.
     ///
     /// # Errors
     /// See [`TransferError`].
@@ -282,8 +283,8 @@ impl Transfer {
     }
 }
 
-/// Unix time for signatures. It reads the system clock, because the clock that tests set does not
-/// apply here.
+/// Unix time for signatures. Signing reads the system clock, because the clock that tests set does
+/// not apply here.
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }

@@ -28,7 +28,7 @@ static ABOUT: About = About {
 
 pub struct Discord;
 
-/// The part of a 429 that is read.
+/// The members of a 429 response that are read.
 #[derive(Deserialize)]
 struct Limited {
     /// Seconds.
@@ -67,7 +67,7 @@ impl Service for Discord {
             let pause = Duration::from_secs_f64(retry_after.clamp(0.0, PAUSE_MAX_S));
             return Verdict::Retry(Some(pause));
         }
-        // Wrong token; unknown webhook.
+        // 401 means a wrong token, 404 and 410 an unknown webhook.
         by_status(answer, now, &[401, 404, 410])
     }
 }

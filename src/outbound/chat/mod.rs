@@ -80,8 +80,8 @@ pub fn label(name: &str) -> &str {
     service(name).map_or(name, |service| service.about().label)
 }
 
-/// Validates the parts that an owner sent for a service. A part in its masked form stands for that of one
-/// of the `kept` receivers, which is then removed from them.
+/// Validates the parts that an owner sent for a service. A part in masked form stands for the same part
+/// of one of the `kept` receivers; that receiver is then removed from `kept`.
 ///
 /// # Errors
 /// The first part that is missing, not expected or invalid.

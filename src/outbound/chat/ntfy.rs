@@ -69,7 +69,7 @@ impl Service for Ntfy {
     }
 
     fn verdict(&self, answer: &Answer, now: DateTime<Utc>) -> Verdict {
-        // Wrong token, or a topic reserved by another user.
+        // The token is wrong, or another user has reserved the topic.
         by_status(answer, now, &[401, 403, 410])
     }
 }

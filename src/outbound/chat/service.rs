@@ -35,8 +35,8 @@ pub struct About {
     pub name: &'static str,
     /// Name on pages.
     pub label: &'static str,
-    /// Hosts of its addresses; `*.example.com` includes all subdomains. Empty for a self-hosted
-    /// service.
+    /// Hosts of the service's addresses; `*.example.com` includes all subdomains. Empty for a
+    /// self-hosted service.
     pub hosts: &'static [&'static str],
     /// One sentence: where to find the parts, and what to paste.
     pub help: &'static str,
@@ -76,7 +76,7 @@ pub struct Post {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Taken,
-    /// To be retried, after this time if the service sets one.
+    /// The post is to be retried, after this time if the service sets one.
     Retry(Option<Duration>),
     /// The service refuses this message.
     Refused,
@@ -105,7 +105,7 @@ impl Post {
             .with(CONTENT_TYPE, "application/json; charset=utf-8")
     }
 
-    /// Adds a header. Skips an invalid value, since a hook with one is refused when it is added.
+    /// Adds a header. Skips an invalid value; a hook with one is already refused when it is added.
     pub fn with(mut self, name: HeaderName, value: &str) -> Post {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.headers.insert(name, value);

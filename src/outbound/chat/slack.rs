@@ -53,7 +53,8 @@ impl Service for Slack {
     }
 
     fn verdict(&self, answer: &Answer, now: DateTime<Utc>) -> Verdict {
-        // Forbidden by the workspace; unknown hook; archived channel.
+        // 403: the workspace forbids the post; 404: the hook is unknown; 410: the channel is
+        // archived.
         by_status(answer, now, &[403, 404, 410])
     }
 }

@@ -59,7 +59,8 @@ impl Service for Teams {
     }
 
     fn verdict(&self, answer: &Answer, now: DateTime<Utc>) -> Verdict {
-        // 202 only means that the workflow received the message. Wrong signature; unknown workflow.
+        // 202 only means that the workflow received the message. 401 and 403 mean a wrong
+        // signature, 404 and 410 an unknown workflow.
         by_status(answer, now, &[401, 403, 404, 410])
     }
 }

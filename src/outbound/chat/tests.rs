@@ -10,7 +10,7 @@ use crate::vocab::ids::RuleId;
 use crate::vocab::name::DomainName;
 use crate::vocab::stage::Stage;
 
-/// A valid address or tokens for each service, and its maximum bytes of a text.
+/// A valid address or valid tokens for each service, and the maximum bytes of its text.
 const GOOD: [(&str, [Option<&str>; 3], usize); 9] = [
     ("slack", [Some("https://hooks.slack.com/services/T0/B0/abcdefghwxyz"), None, None], 3_000),
     ("discord", [Some("https://discord.com/api/v10/webhooks/12/abcdefghwxyz"), None, None], 2_000),
@@ -66,8 +66,8 @@ fn parsed(name: &str, parts: [Option<&str>; 3], kept: &[&Chat]) -> Result<Chat, 
     parsed.map_err(|Refused { part, why }| format!("{}: {why}", part.as_str()))
 }
 
-/// An alert with 1,000 names, every other one long and internationalised, of a rule whose name
-/// consists of markup.
+/// An alert with 1,000 names, of which every other one is long and internationalised, for a rule
+/// whose name consists of markup.
 fn alert() -> Alert {
     let longest = "größte-bücherregale-für-münchen-und-umgebung.com";
     let name = |at: usize| DroppedName {
@@ -138,7 +138,7 @@ fn every_service_accepts_its_hooks_and_masks_them() {
         for text in shown.iter().flatten().chain([&chat.hook.label(), &format!("{chat:?}")]) {
             assert!(!text.contains("abcdefgh") && !text.contains("topic"), "{name}: {text}");
         }
-        // Sent in masked form, a chat refers to itself, but only once.
+        // A chat in masked form refers to a stored chat of the same service.
         let again = shown.each_ref().map(Option::as_deref);
         assert_eq!(parsed(name, again, &[&chat]).as_ref(), Ok(&chat), "{name}");
         let other = Chat { service: "other".into(), hook: chat.hook.clone() };
@@ -280,7 +280,7 @@ fn the_name_of_a_rule_mentions_no_one() {
         let is_markdown = !matches!(name, "slack" | "googlechat");
         assert_eq!(text.contains("\\*\\[x](y)\\*"), is_markdown, "{name}: {text}");
         let says_all = text.contains("@everyone") || text.contains("@here");
-        // Slack and Google Chat mention only by tags.
+        // Slack and Google Chat recognise mentions only in tags.
         assert_eq!(says_all, !is_markdown, "{name}: {text}");
         if name == "discord" {
             assert_eq!(body["allowed_mentions"], json!({"parse": []}));

@@ -65,7 +65,8 @@ impl Signatures {
     }
 
     fn check_signed(&mut self, message: &[u8], now: u64) -> Result<(), TransferError> {
-        // The digest of the first signature covers all variables, that of later ones only the time.
+        // The digest of the first signature covers all TSIG variables, the digests of later ones
+        // only the time.
         let is_first = self.signed_at.is_none();
         let (rest, record) = signed_bitmessage_to_buf(message, None, is_first)?;
         let tsig = record.data;

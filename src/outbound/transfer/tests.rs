@@ -52,7 +52,7 @@ struct Play {
     signed: BTreeSet<usize>,
     /// Index of a message that is changed after signing.
     tampered: Option<usize>,
-    /// Seconds by which its clock is behind.
+    /// Seconds by which the clock of the server is behind.
     behind: u64,
     /// Whether the last message is repeated forever.
     is_endless: bool,
@@ -73,7 +73,7 @@ fn wire(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Signs a message according to RFC 8945 §4.3 and §5.3.1. Returns it with its TSIG record.
+/// Signs a message according to RFC 8945 §4.3 and §5.3.1. Returns the message with its TSIG record.
 fn sign(
     bytes: &[u8],
     previous: &mut Vec<u8>,
@@ -241,7 +241,7 @@ async fn a_zone_without_end_is_bounded_by_its_bytes() {
         let error = said(transfer(play).await);
         assert!(error.contains("1048576") && error.contains("max_mib"), "{error}");
     }
-    // The text of a zone is larger than its messages, and is bounded too.
+    // The text of a zone is larger than its messages, so it has its own bound.
     let long = ns(&format!("{}.ee.", "a".repeat(60)));
     let messages = vec![vec![soa("ee.", 7)], vec![long; 200], vec![soa("ee.", 7)]];
     let play = Play { messages, ..Play::default() };
@@ -272,7 +272,7 @@ async fn records_outside_the_zone_and_odd_soa_records_are_refused() {
     assert_eq!(text.lines().count(), 3, "{text}");
 }
 
-/// A server that sends a small message a second holds the source for a minute.
+/// A server that sends one small message per second occupies the source for a minute.
 #[tokio::test(start_paused = true)]
 async fn a_slow_server_is_left() {
     let (client, mut server) = pair().await;
