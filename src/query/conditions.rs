@@ -94,7 +94,7 @@ pub enum Bar {
     Value(Term),
     /// The negation of another condition, written with a leading hyphen.
     Excluded,
-    /// A feature of the label: the values among `none`, `some` and `only` that it accepts, and
+    /// A feature of the label: those of the values `none`, `some` and `only` that it accepts, with
     /// their descriptions.
     Feature(&'static [(&'static str, &'static str)]),
 }
@@ -119,7 +119,7 @@ pub struct Term {
     pub word: &'static str,
     /// Names in the query bar; errors list the first.
     pub keys: &'static [&'static str],
-    /// The parameter that a leading hyphen sets in its place.
+    /// The parameter that a term with a leading hyphen sets instead.
     pub not: Option<&'static str>,
 }
 
@@ -404,7 +404,7 @@ impl Condition {
             }
             Kind::Pattern => into.add(Matcher::pattern(text), self)?,
             Kind::Regex => into.add(Matcher::regex(text), self)?,
-            // The condition `distance` may follow.
+            // The condition `distance` may follow later.
             Kind::Like => into.like = Some(text.to_owned()),
             Kind::Day(of) => {
                 *of(into) = Some(Day::parse_from(text, today).map_err(|err| wrong(&err))?);
@@ -453,7 +453,8 @@ impl Parsed {
     /// Parses the values of `conditions`. `sent` returns the value of a parameter.
     ///
     /// # Errors
-    /// The first invalid one in the order of the table; then a range whose bounds are crossed.
+    /// The first invalid value in the order of the table or, if all are valid, a range whose lower
+    /// bound is above its upper one.
     pub fn new<'a>(
         conditions: &[Condition],
         today: Day,

@@ -29,7 +29,7 @@ named_enum! {
 #[error("{name}: {what}")]
 pub struct BadParameter {
     pub name: Cow<'static, str>,
-    /// Completes the sentence that starts with the name and a colon.
+    /// Text that follows the name and a colon.
     pub what: String,
     pub code: ParameterCode,
 }

@@ -1,5 +1,6 @@
 //! Conditions on names: one type for the drops list, the search, exports, alert rules and previews.
-//! A request or a form is parsed into it once; the index evaluates it (`data/docs/queries.md`).
+//! A request or a form is parsed into this type once; the index evaluates it
+//! (`data/docs/queries.md`).
 
 use compact_str::CompactString;
 
@@ -129,8 +130,8 @@ impl Filter {
         self.label.has_text() || self.reading != ReadingFilter::default()
     }
 
-    /// Returns true if only TLDs, a minimum score and a maximum length filter: the search has tables
-    /// for these.
+    /// Returns true if the only conditions are TLDs, a minimum score and a maximum length, for which
+    /// the search has tables.
     pub fn is_basic(&self) -> bool {
         let Filter { not_tlds, max_dqs, min_len, label, reading, min_tlds, max_tlds, drop, .. } =
             self;
@@ -148,15 +149,16 @@ impl Filter {
 /// compared with the A-label, any other with the Unicode form.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LabelFilter {
-    /// The label contains one of these; empty means any label. The same applies below.
+    /// The label contains one of these texts; without texts, any label passes. The same applies
+    /// below.
     pub contains: Vec<Substring>,
     pub starts: Vec<Substring>,
     pub ends: Vec<Substring>,
-    /// The label contains none of these.
+    /// The label contains none of these texts.
     pub not_contains: Vec<Substring>,
     pub not_starts: Vec<Substring>,
     pub not_ends: Vec<Substring>,
-    /// The label matches all of these.
+    /// The label matches all of these matchers.
     pub matchers: Vec<Matcher>,
     pub digits: Option<Digits>,
     pub hyphens: Option<Hyphens>,
@@ -190,9 +192,9 @@ pub struct ReadingFilter {
     /// Number of words, counted up to [`WORDS_MAX`]; 0 for a label that is not made of words.
     pub min_words: u8,
     pub max_words: u8,
-    /// One of these; empty means all, including labels without a language.
+    /// Accepted languages; empty means all, including labels without a language.
     pub languages: Vec<LanguageCode>,
-    /// One of these; empty means all.
+    /// Accepted kinds; empty means all.
     pub kinds: Vec<Kind>,
     pub caps: Option<CapsFilter>,
 }
@@ -240,7 +242,7 @@ impl DayRange {
         self.from.is_none_or(|from| from <= day) && self.to.is_none_or(|to| day <= to)
     }
 
-    /// Returns true if its first day is after its last one.
+    /// Returns true if the first day is after its last one.
     pub fn is_crossed(self) -> bool {
         self.from.zip(self.to).is_some_and(|(from, to)| from > to)
     }

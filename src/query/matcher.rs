@@ -2,10 +2,10 @@
 //! (`data/docs/queries.md`). The input is text, the output an automaton that reads each byte of a
 //! label once.
 //!
-//! Patterns become a bit-parallel automaton (Shift-And): one bit per symbol, so every pattern fits.
-//! Regular expressions become a dense DFA of bounded size. Both read a label in linear time, for
-//! every text. Labels are in lower case, so upper-case letters are removed from regular expressions
-//! before they are compiled.
+//! Patterns become a bit-parallel automaton (Shift-And) with one bit per symbol, which has room for
+//! every pattern. Regular expressions become a dense DFA of bounded size. Both engines read a label
+//! in linear time, for every text. Labels are in lower case, so upper-case letters are removed from
+//! a regular expression before it is compiled.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -40,7 +40,8 @@ const NEST_MAX: u32 = 30;
 /// Maximum number of cached automata, and of their bytes.
 const KEPT_MAX: usize = 128;
 const KEPT_BYTES_MAX: usize = 16 << 20;
-/// Maximum alternatives in [`Matcher::literals`], and the minimum characters of each.
+/// Maximum number of alternatives in [`Matcher::literals`], and the minimum length of each in
+/// characters.
 const LITERALS_MAX: usize = 16;
 const LITERAL_CHARS_MIN: usize = 2;
 /// Minimum characters of each part that an edit leaves unchanged.
@@ -78,7 +79,7 @@ pub enum MatcherError {
 pub enum MatcherText {
     Pattern(String),
     Regex(String),
-    /// A label, normalised, and the maximum edits to it.
+    /// A normalised label, and the maximum number of edits.
     Like(String, u8),
 }
 
@@ -96,7 +97,7 @@ struct Compiled {
     literals: Vec<Substring>,
     /// Whether every matching label ends with one of `literals`.
     literals_end: bool,
-    /// A match starts where the label does.
+    /// Whether every match starts at the beginning of the label.
     anchored: bool,
 }
 
@@ -178,7 +179,7 @@ impl Matcher {
         })
     }
 
-    /// Returns whether compiling `text` as a regular expression takes no time because the result is
+    /// Returns true if `text` need not be compiled as a regular expression, because the result is
     /// cached.
     pub fn is_kept(text: &str) -> bool {
         lock_kept().automata.contains(&MatcherText::Regex(text.to_owned()))
@@ -204,7 +205,8 @@ impl Matcher {
         self.compiled.literals_end
     }
 
-    /// Returns true if a match starts where the label does: most labels fail within a few bytes.
+    /// Returns true if a match must start at the beginning of the label, so that most labels fail
+    /// within a few bytes.
     pub fn is_anchored(&self) -> bool {
         self.compiled.anchored
     }
@@ -225,8 +227,8 @@ impl Matcher {
         }
     }
 
-    /// Returns true if an ASCII label matches. `trail` has the states of the previous label, whose
-    /// first `shared` bytes are the same and are not read again.
+    /// Returns true if an ASCII label matches. `trail` has the states of the previous label. The
+    /// two labels share the first `shared` bytes, which are not read again.
     pub fn extend(&self, trail: &mut Trail, shared: usize, label: &[u8]) -> bool {
         let engine = &self.compiled.engine;
         trail.read = shared.min(trail.read);
@@ -313,16 +315,16 @@ fn run(
     state
 }
 
-/// No continuation of the label matches. All three engines use this number.
+/// State after which no continuation of the label matches. All three engines use this number.
 const DEAD: u64 = 0;
-/// Every continuation of the label matches.
+/// State after which every continuation of the label matches.
 const MATCHED: u64 = u64::MAX;
 
 /// States of a matcher after each byte of the last label.
 #[derive(Clone, Debug)]
 pub struct Trail {
     states: [u64; LABEL_CHARS_MAX as usize + 1],
-    /// Bytes read: all of the label, unless the state after them is final.
+    /// Number of bytes read: the whole label, unless a final state was reached earlier.
     read: usize,
 }
 
@@ -333,8 +335,8 @@ impl Default for Trail {
 }
 
 impl Trail {
-    /// Returns the length of the prefix that ruled out the last label, if one did: no label with
-    /// that prefix matches.
+    /// Returns the length of the prefix that ruled out the last label, if there is one. No label
+    /// with that prefix matches.
     pub fn dead_after(&self) -> Option<usize> {
         (self.read > 0 && self.states[self.read] == DEAD).then_some(self.read)
     }
@@ -345,10 +347,10 @@ impl Trail {
 struct Shape {
     /// Bit `i` is set if the character is accepted as symbol `i`.
     ascii: [u64; 128],
-    /// The same for non-ASCII characters that are not in `literal`.
+    /// The symbols that accept any non-ASCII character that is not in `literal`.
     wide: u64,
     literal: Vec<(char, u64)>,
-    /// Bits of the states that persist because a star follows.
+    /// Bits that persist from one character to the next, because a star follows their symbol.
     stays: u64,
     end: u64,
 }
@@ -443,7 +445,7 @@ impl Shape {
     }
 }
 
-/// Normalises the texts of a pattern as labels are; upper-case letters are symbols and stay.
+/// Normalises the texts of a pattern like labels; upper-case letters are symbols and are kept.
 fn fold_literals(text: &str) -> String {
     if text.is_ascii() {
         return text.to_owned();
@@ -574,8 +576,8 @@ fn with_ascii_classes(text: &str) -> Result<String, MatcherError> {
     Ok(replaced)
 }
 
-/// Removes the characters that no label has, such as upper-case letters: this makes automata
-/// smaller and reveals literals. Word boundaries become ASCII.
+/// Removes the characters that no label has, such as upper-case letters. This makes automata
+/// smaller and reveals literals. Word boundaries become those of ASCII.
 fn of_labels(hir: Hir) -> Hir {
     static UNICODE: LazyLock<ClassUnicode> = LazyLock::new(|| {
         let range = ClassUnicodeRange::new;
@@ -585,8 +587,8 @@ fn of_labels(hir: Hir) -> Hir {
             range('-', '-'),
             range('\u{80}', char::MAX),
         ]);
-        // Normalisation maps these to `s` and `k`. Case-insensitive matching would add them to
-        // every class that contains either.
+        // Normalisation maps these characters to `s` and `k`. Case-insensitive matching would add
+        // them to every class that contains either.
         class.difference(&ClassUnicode::new(['ſ', 'K'].map(|char| range(char, char))));
         class
     });
@@ -625,7 +627,7 @@ fn of_labels(hir: Hir) -> Hir {
     }
 }
 
-/// Returns the fewest and the most characters of a match; `None` is unbounded.
+/// Returns the fewest and the most characters of a match; `None` for the latter means unbounded.
 fn chars_of(hir: &Hir) -> (usize, Option<usize>) {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => (0, Some(0)),
@@ -665,9 +667,10 @@ fn chars_in(text: &str) -> usize {
     text.chars().filter(|&char| char != END).count()
 }
 
-/// Returns parts of `text`, one of which is unchanged in every label within `distance` edits: one
-/// part more than edits, with a character between neighbours, so that a swap changes no more than
-/// one part. Empty if they would be shorter than [`PIECE_CHARS_MIN`].
+/// Returns parts of `text`, at least one of which is unchanged in every label within `distance`
+/// edits. There is one part more than edits, and a character between neighbouring parts, so that a
+/// swap changes no more than one part. The result is empty if the parts would be shorter than
+/// [`PIECE_CHARS_MIN`].
 fn pieces_of(text: &str, distance: u8) -> Vec<Substring> {
     let chars: Vec<char> = text.chars().collect();
     let pieces = usize::from(distance) + 1;
@@ -684,7 +687,7 @@ fn pieces_of(text: &str, distance: u8) -> Vec<Substring> {
 
 /// Texts required by a regular expression.
 struct Found {
-    /// All texts that it matches.
+    /// All texts that the expression matches.
     exact: Option<Vec<String>>,
     /// Every match contains one of these.
     any_of: Option<Vec<String>>,
@@ -739,7 +742,7 @@ impl Found {
             }
             is_exact = false;
             any_of = better(any_of, Some(run));
-            // What follows a text of unknown length starts a new run.
+            // The part after a text of unknown length starts a new run.
             run = sub
                 .exact
                 .filter(|texts| texts.len() <= LITERALS_MAX)
@@ -774,7 +777,7 @@ fn better(left: Option<Vec<String>>, right: Option<Vec<String>>) -> Option<Vec<S
     sets.max_by_key(|texts| (shortest(texts), std::cmp::Reverse(texts.len())))
 }
 
-/// Cache of recently compiled automata and of refusals.
+/// Cache of recently compiled automata and of recent errors.
 struct Kept {
     automata: LruCache<MatcherText, Result<Arc<Compiled>, MatcherError>>,
     bytes: usize,
@@ -787,7 +790,8 @@ fn lock_kept() -> std::sync::MutexGuard<'static, Kept> {
     KEPT.lock().expect("no code panics holding this lock")
 }
 
-/// Returns the automaton of `text`, compiled on first use. The lock is not held while it compiles.
+/// Returns the automaton of `text`, compiled on first use. The lock is not held while the
+/// expression compiles.
 fn kept(
     text: MatcherText,
     compile: impl FnOnce() -> Result<Compiled, MatcherError>,

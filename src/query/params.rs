@@ -40,7 +40,7 @@ pub struct Paging {
 }
 
 impl Paging {
-    /// Returns the rows of this page out of all `rows`.
+    /// Returns the rows of `rows` that are on this page.
     pub fn rows<I: Iterator>(self, rows: I) -> impl Iterator<Item = I::Item> {
         rows.skip(self.offset as usize).take(self.limit as usize)
     }
@@ -112,7 +112,7 @@ impl<'a> Params<'a> {
         let view = self.view(&parsed)?;
         let common = parsed.filter;
         let sent = self.sent("q")?.unwrap_or_default();
-        // Without a prefix, another condition on the text narrows the search.
+        // Without a prefix, another condition on the text must narrow the search.
         let prefix = match NamePrefix::parse(sent) {
             Err(_) if sent.is_empty() && common.label.has_text() => None,
             parsed => Some(parsed.map_err(|err| BadParameter::new("q", err))?),
@@ -343,7 +343,8 @@ pub fn sequence(text: &str) -> Result<u64, &'static str> {
     number.ok_or("must be the sequence number of an event, or 0")
 }
 
-/// Decodes `application/x-www-form-urlencoded` text; `None` if it has a broken escape or invalid UTF-8.
+/// Decodes `application/x-www-form-urlencoded` text; `None` if it has an invalid escape or is not
+/// UTF-8.
 pub fn decode(text: &str) -> Option<Cow<'_, str>> {
     if !text.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
         return Some(Cow::Borrowed(text));

@@ -60,12 +60,13 @@ impl View {
     /// Returns the view of any of these stages, if any.
     pub fn of_stages(stages: &[Stage]) -> Option<View> {
         let set = (!stages.is_empty()).then(|| StageSet::from_stages(stages))?;
-        // Excludes [`View::All`], which means no view in a search.
+        // Never returns [`View::All`], which a search does not treat as a view.
         let mut known = View::EVERY.into_iter().filter(|view| *view != View::All);
         Some(known.find(|view| view.code_mask() == set.bits()).unwrap_or(View::Stages(set)))
     }
 
-    /// Returns the position in [`View::EVERY`]; `None` for several stages, which have no tables.
+    /// Returns the position in [`View::EVERY`]; `None` for a set of several stages, for which there
+    /// are no tables.
     pub fn place(self) -> Option<usize> {
         View::EVERY.iter().position(|&other| other == self)
     }
@@ -90,7 +91,7 @@ impl StageSet {
         if bits == 0 { StageSet::ACTIVE } else { StageSet(bits) }
     }
 
-    /// Returns true if it has `stage`.
+    /// Returns true if the set has `stage`.
     pub fn contains(self, stage: Stage) -> bool {
         self.0 & stage_code(stage) != 0
     }
@@ -166,7 +167,7 @@ named_enum! {
         Dqs = "dqs",
         /// By day.
         Release = "release",
-        /// Only for names that have one.
+        /// Language of the words; names without a language are not counted.
         Language = "language",
         Kind = "kind",
     }

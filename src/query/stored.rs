@@ -1,6 +1,7 @@
 //! Conditions as rules and saved searches store them: parameters of the drops list and their
-//! values, which were valid when they were stored. They are resolved to a
-//! [`Filter`](crate::filter::Filter) on the day of use, since `tomorrow` and `+3d` move.
+//! values, which were valid when they were stored. The conditions are resolved to a
+//! [`Filter`](crate::filter::Filter) on the day of use, since the meaning of `tomorrow` and `+3d`
+//! depends on the day.
 
 use std::fmt::Display;
 
@@ -143,8 +144,8 @@ impl Conditions {
         self.parsed(today).map(RuleQuery::of)
     }
 
-    /// Returns the range of effective releases on a day. It moves with the day unless it is open.
-    /// `query` may be that of any day.
+    /// Returns the range of effective releases on a day. The range moves with the day, unless it is
+    /// open. `query` may have been resolved on any day.
     pub fn releases(&self, query: &RuleQuery) -> impl Fn(Day) -> DayRange {
         let open = query.common.drop.release;
         move |day| match open.is_open() {

@@ -18,12 +18,12 @@ pub enum QueryError {
 /// The start of a name, normalised like names: lower case, NFC, mapped by UTS 46.
 ///
 /// ASCII text matches the A-label and the Unicode form of names, other text only the Unicode form.
-/// The URL of a page, a leading `www.` and the trailing dot of the root are reduced to the name,
-/// since they are never part of a registrable name.
+/// The URL of a page is reduced to its host, and a leading `www.` and the trailing dot of the root
+/// are removed, since none of these is part of a registrable name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamePrefix(String);
 
-/// A part of a name, normalised as [`NamePrefix`] is.
+/// A part of a name, normalised like [`NamePrefix`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Substring(String);
