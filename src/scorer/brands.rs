@@ -1,6 +1,6 @@
-//! Labels that are known as one company's mark (`data/scorer/brands.txt`), and lookalike spellings:
-//! similar letters of other scripts or digits, or, for the best-known marks, one letter after the
-//! first that is added, missing, changed or swapped.
+//! Labels that are known as one company's mark (`data/scorer/brands.txt`), and lookalike spellings.
+//! Lookalikes use similar letters of other scripts or digits; for the best-known marks, one letter
+//! after the first may also be added, missing, changed or swapped.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use unicode_security::confusable_detection::skeleton;
@@ -13,7 +13,7 @@ static TABLE: &str = include_str!("../../data/scorer/brands.txt");
 
 /// Minimum letters of marks whose misspellings are detected; shorter ones resemble too many words.
 const NEAR_LETTERS_MIN: usize = 6;
-/// The same for misspellings by a doubled letter (`applle`).
+/// Minimum letters of marks for which a doubled letter (`applle`) is detected.
 const DOUBLED_LETTERS_MIN: usize = 5;
 /// Maximum bytes of a label.
 const LABEL_BYTES: usize = 63;
@@ -107,7 +107,7 @@ fn joined<'a>(text: &'a str, buffer: &'a mut [u8; LABEL_BYTES]) -> Option<&'a st
     std::str::from_utf8(&buffer[..length]).ok()
 }
 
-/// Returns true for words of the same language; `face` with Swedish `bok` is a coincidence.
+/// Returns true for words of the same language; `face` followed by Swedish `bok` is a coincidence.
 fn reads_as_words(tokens: &[Token]) -> bool {
     let one_language = tokens.windows(2).all(|pair| pair[0].kind == pair[1].kind);
     one_language && tokens.iter().all(|token| token.is_word() && token.len() >= 3)

@@ -1,4 +1,5 @@
-//! Estimates how much of the market a corpus holds, and what a count of TLDs in it is worth.
+//! Estimates the share of the market that a corpus holds, and the weight of a count of TLDs in that
+//! corpus.
 //!
 //! The points of `tldSpread` are fitted to counts over six million registered names. A larger corpus
 //! finds a label in more TLDs, a smaller one in fewer or in none. [`Coverage`] compares a corpus with
@@ -29,10 +30,11 @@ impl Coverage {
     pub const NONE: Coverage = Coverage(0);
     /// A corpus with the coverage of the reference names.
     pub const REFERENCE: Coverage = Coverage(1 << 12);
-    /// Leading bits to keep of an estimate. Every score depends on it, so a single day's list should not
+    /// Leading bits to keep of an estimate. Every score depends on this estimate, so a single day's list should not
     /// change it: it changes only after the corpus has grown by at least 1/32.
     const BITS: u32 = 6;
-    /// Coverage below which other TLDs are ignored; about 40,000 names of the whole market.
+    /// Coverage below which other TLDs are ignored; about that of 40,000 names from the whole
+    /// market.
     const LEAST: u32 = Coverage::REFERENCE.0 / 128;
 
     /// Returns the labels to look up in a corpus.
@@ -40,7 +42,7 @@ impl Coverage {
         PROBES.iter().map(|&(label, _)| label)
     }
 
-    /// Computes the coverage of a corpus that has the probes in a total of `found` public TLDs.
+    /// Computes the coverage of a corpus in which the probes have a total of `found` public TLDs.
     pub fn from_found(found: u64) -> Coverage {
         let expected: u64 = PROBES.iter().map(|&(_, tlds)| u64::from(tlds)).sum();
         let units = found * u64::from(Coverage::REFERENCE.0) / expected.max(1);
@@ -78,8 +80,8 @@ pub(super) const UNIT: u64 = 256;
 /// Shape (in 256ths) and rate (in units of [`Coverage`]) of the prior distribution of other TLDs.
 const PRIOR_SHAPE: u64 = 26;
 const PRIOR_RATE: u64 = 1024;
-/// Coverage at which the part has about half its weight. In a small corpus, the absence of other TLDs
-/// means little, but the presence of one means much.
+/// Coverage at which `tldSpread` has about half its weight. In a small corpus, the absence of other
+/// TLDs means little, but the presence of one means much.
 const HALF_UNSEEN: u64 = 1024;
 const HALF_SEEN: u64 = 64;
 

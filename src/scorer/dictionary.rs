@@ -14,11 +14,11 @@ use super::segment::{Cost, NO_WORD_FEE, Search, Segment, Segmenter};
 use super::tlds::SuffixClass;
 use crate::vocab::language::LanguageCode;
 
-/// Cost of a digit, one of ten, in sixteenths of a bit.
+/// Cost of one of the ten digits, in sixteenths of a bit.
 const DIGIT_COST: Cost = 53;
 /// Extra cost of each run of digits.
 const DIGITS_FEE: Cost = 32;
-/// Cost of a letter of another script, one of about thirty.
+/// Cost of a letter of another script, assuming thirty equally likely letters.
 const OTHER_COST: Cost = 80;
 /// Language and level assigned to a listed word without a language.
 const UNLISTED: (Language, u8) = (Language::ENGLISH, 1);
@@ -31,8 +31,8 @@ pub struct Language(u8);
 /// the suffixes under which the language is expected.
 type LanguageInfo = (Option<LanguageCode>, &'static str, &'static [&'static str]);
 
-/// All languages by number. At most sixteen, because a word's levels take four bits each in one
-/// `u64`.
+/// All languages by number. At most sixteen languages, because the levels of a word take four bits
+/// each in one `u64`.
 static LANGUAGES: [LanguageInfo; 16] = [
     (Some(LanguageCode::English), "English", &["uk", "us", "au", "nz", "ie", "ca", "in", "za"]),
     (
@@ -119,8 +119,8 @@ impl Levels {
     }
 }
 
-/// The languages and kinds of proper names that claim a word, one bit each: those in which it is about
-/// as frequent as in any other.
+/// The languages and kinds of proper names that claim a word, one bit each. A language claims a word
+/// that is about as frequent in it as in any other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Claims(u16);
 
@@ -196,7 +196,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// A piece `start..end`; `level` is tenths of quality, 0 except for words.
+    /// Creates a piece `start..end`; `level` is tenths of quality, 0 except for words.
     pub fn new(kind: TokenKind, start: u16, end: u16, level: u8) -> Token {
         Token { kind, start, end, level }
     }
@@ -227,7 +227,7 @@ impl Token {
         self.may_be_word() || self.kind == TokenKind::Letter
     }
 
-    /// Whether the token consists of letters that could be a word.
+    /// Whether the token consists of letters that could form a word.
     pub fn may_be_word(&self) -> bool {
         matches!(self.kind, TokenKind::Word(_) | TokenKind::Unknown)
     }
@@ -240,20 +240,20 @@ pub struct Dictionary {
     by_suffix: FxHashMap<&'static str, Language>,
 }
 
-/// Minimum letters of a word whose language the suffix by itself may determine.
+/// Minimum letters of a word whose language may be determined by the suffix without other evidence.
 const NAMED_FROM: u8 = 3;
 /// Level of words rarely used in a language.
 const RAREST: u8 = 4;
 /// Levels by which a word may be rarer in the language of the suffix than in another.
 const OWN_BELOW: u8 = 3;
-/// Maximum letters of words that match by chance in any language.
+/// Maximum letters of words that match by chance in some language.
 const SHORT_LETTERS: u8 = 4;
-/// Maximum letters of a run that may split into words by coincidence.
+/// Maximum letters of a run whose split into words may be a coincidence.
 const COINCIDENCE_LETTERS_MAX: usize = 8;
 /// Sixteenths of a bit by which words without a common language must be cheaper than plain letters.
 const COINCIDENCE_COST: Cost = 15 * 8;
 
-/// Context that a label's suffix gives.
+/// Context that the suffix gives to a label.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// The language expected under the suffix.
@@ -267,7 +267,7 @@ pub struct Reading {
     search: Search,
     /// The pieces of the label, in order.
     pub tokens: Vec<Token>,
-    /// Levels and claims of the words among them, in order.
+    /// Levels and claims of the words among the tokens, in order.
     seen: Vec<(Levels, Claims)>,
     /// Whether the language of the words is certain.
     pub certain: bool,
@@ -280,7 +280,7 @@ pub struct Reading {
 }
 
 impl Dictionary {
-    /// The dictionary the program was built with.
+    /// The dictionary that is compiled into the program.
     pub fn new() -> Dictionary {
         let by_suffix = Language::all()
             .flat_map(|language| language.info().2.iter().map(move |&suffix| (suffix, language)));
@@ -355,7 +355,8 @@ impl Dictionary {
     }
 
     /// Returns the cost of a short run as plain letters if its split into words is a coincidence: no
-    /// language has all of the words (`mou` and `rant`), and they are hardly cheaper than letters.
+    /// language has all of the words (`mou` and `rant`), and they are hardly cheaper than plain
+    /// letters.
     fn coincidence(
         &self,
         text: &str,
@@ -417,7 +418,7 @@ fn has(levels: Levels, claims: Claims, language: Language) -> bool {
 }
 
 /// Dictionary quality of a label, in hundredths: the frequency of its words weighted by their
-/// length, reduced for every further piece and again when a piece is not a word.
+/// length, reduced for each additional piece, and again if a piece is not a word.
 pub fn quality(tokens: &[Token]) -> Percent {
     /// One word is better than two, and two are better than three.
     const BY_PIECES: [u32; 6] = [100, 100, 90, 68, 50, 38];
@@ -435,7 +436,7 @@ pub fn quality(tokens: &[Token]) -> Percent {
     Percent::clamped((sum * share).checked_div(letters * 10).unwrap_or(0))
 }
 
-/// Returns the level of a word among others; very short words count less.
+/// Returns the level of a word that stands beside others; very short words count less.
 fn level_beside(token: &Token, words: usize) -> u32 {
     let most = match (words, token.len()) {
         (2.., 0..=2) => 4,

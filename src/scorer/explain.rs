@@ -13,23 +13,23 @@ pub const EXPLANATION_CHARS_MAX: usize = 160;
 const SEPARATOR: &str = " · ";
 /// Maximum number of strengths and of weaknesses.
 const PARTS_MAX: usize = 3;
-/// Minimum points of a part to mention.
+/// Minimum points of a part that is mentioned.
 const POINTS_MIN: usize = 2;
-/// Maximum letters and number of quoted words; with more, the text would be harder to read than the
-/// name.
+/// Maximum total letters and maximum number of quoted words; more would be harder to read than the
+/// name itself.
 const QUOTED_LETTERS_MAX: u32 = 32;
 const QUOTED_MAX: u32 = 5;
 /// Quality, in hundredths, below which a word is rare.
 const RARE_BELOW: u8 = 50;
 /// Pronounceability below which letters are hard to pronounce.
 const HARD_BELOW: u8 = 40;
-/// Pronounceability from which letters sound like a word.
+/// Minimum pronounceability of letters that sound like a word.
 const EASY_FROM: u8 = 65;
 /// Minimum characters of a label without known words to be described as an invented word.
 const INVENTED_FROM: u32 = 5;
 /// Minimum characters of a name described as long.
 const LONG_FROM: u32 = 15;
-/// Maximum letters of words that are not mentioned if the label has other letters too.
+/// Maximum length of words that are not mentioned if the label also has letters outside words.
 const SHORT_LETTERS: u32 = 3;
 
 /// Input of an explanation.
@@ -67,7 +67,7 @@ struct Vocabulary {
     words: u32,
     /// Number of letters in all words.
     letters: u32,
-    /// Common language or kind of the words; `None` if they have several.
+    /// Language or kind that all words have in common; `None` without one.
     language: Option<Language>,
     /// Quality of the rarest word.
     rarest: Percent,
@@ -97,14 +97,14 @@ impl Vocabulary {
             seen.letters += token.len();
             longest = longest.max(token.len());
         }
-        // Short words occur by chance in any letters.
+        // Short words occur by chance in any sequence of letters.
         if seen.rest && longest <= SHORT_LETTERS { Vocabulary { words: 0, ..seen } } else { seen }
     }
 }
 
 impl ExplanationInput<'_> {
-    /// Writes the explanation into `out`, replacing its content. Omits parts and quotations if it
-    /// would be too long.
+    /// Writes the explanation into `out`, replacing its content. Omits parts and quotations if the
+    /// text would be too long.
     pub fn write(&self, out: &mut String) {
         let seen = Vocabulary::new(self.tokens);
         let (strongest, count) = self.strongest(seen);
@@ -124,7 +124,8 @@ impl ExplanationInput<'_> {
         self.describe(seen, false, out);
     }
 
-    /// The parts that moved the score most, strongest first, with their points, and their number.
+    /// The number of parts that moved the score most, and these parts, strongest first, with their
+    /// points.
     fn strongest(&self, seen: Vocabulary) -> ([(MentionedPart, i32); PARTS_MAX], usize) {
         let Points { market, tld, pronounceability, characters, tld_spread, .. } = *self.points;
         let when = |applies: bool, points: i32| if applies { points } else { 0 };
@@ -135,14 +136,15 @@ impl ExplanationInput<'_> {
         let hard = self.is_hard() && seen.words > 0;
         let parts: [(MentionedPart, i32); PARTS] = [
             (MentionedPart::Market, when(demand, market)),
-            // The absence of other TLDs is certain enough to mention only if it costs points.
+            // A label in no other TLD is mentioned only if that costs points, because it is
+            // uncertain otherwise.
             (MentionedPart::Spread, when((self.others > 0) == (tld_spread > 0), tld_spread)),
             (MentionedPart::Tld, when(!closed, tld)),
             (MentionedPart::Sound, when(hard, pronounceability.min(0))),
             (MentionedPart::Idn, when(idn && digits + hyphens + others == 0, characters.min(0))),
         ];
-        // Branch-free selection by one number per part; of equal parts, the first has the higher
-        // number.
+        // Compares one number per part, without branches; of two equal parts, the first one has the
+        // higher number.
         let mut best = [0; PARTS_MAX];
         for (at, (_, points)) in parts.iter().enumerate() {
             let moved = points.unsigned_abs() as usize;

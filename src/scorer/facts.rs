@@ -27,7 +27,7 @@ pub struct Facts {
     pub others: u32,
     /// Whether the label is an A-label (`xn--`).
     pub idn: bool,
-    /// Information to remember, in bits; a rare word has more than a common one.
+    /// Information that a person must remember, in bits; a rare word has more than a common one.
     pub bits: u32,
     /// `bits` per letter or digit, in sixteenths of a bit.
     pub bits_per_letter: u32,
@@ -35,18 +35,20 @@ pub struct Facts {
     pub pieces: u32,
     /// Number of letters outside words.
     pub unknown: u32,
-    /// Frequency of its words in the language of the suffix, in tenths of [`Facts::quality`].
+    /// Frequency of the label's words in the language of the suffix, in tenths of
+    /// [`Facts::quality`].
     pub fit: u32,
-    /// Mean cost of a letter after those before it, in sixteenths of a bit.
+    /// Mean cost of a letter given the letters before it, in sixteenths of a bit.
     pub letter_cost: u32,
     /// `letter_cost` in the model of English words.
     pub english_cost: u32,
     /// `letter_cost` in the model of Polish names; 0 under other suffixes.
     pub polish_cost: u32,
-    /// Highest cost of a step in that model; a step that Polish lacks indicates a foreign word.
+    /// Highest cost of a letter in that model; a sequence that Polish lacks indicates a foreign
+    /// word.
     pub polish_dearest: u32,
-    /// Information to spell, in bits; letters in an unusual order have more. 0 for up to three
-    /// characters.
+    /// Information that a person must spell, in bits; letters in an unusual order have more. 0 for
+    /// up to three characters.
     pub spelt_bits: u32,
     /// Number of TLDs in which the corpus has the label, including its own.
     pub spread: u32,
@@ -92,7 +94,8 @@ impl Caps {
     pub const NOT_PUBLIC: Caps = Caps(1);
     /// [`MANY_HYPHENS_MIN`] hyphens or more.
     pub const MANY_HYPHENS: Caps = Caps(1 << 1);
-    /// Letters of scripts that no language combines: a common way to imitate a known name.
+    /// Letters from scripts that no language combines, which is a common way to imitate a known
+    /// name.
     pub const MIXED_SCRIPTS: Caps = Caps(1 << 2);
     /// A known brand, whose owner can claim the name, or a label that looks like one.
     pub const BRAND: Caps = Caps(1 << 3);
@@ -140,7 +143,7 @@ impl Caps {
         if holds { self } else { Caps(0) }
     }
 
-    /// Returns one bit per cap; the strictest cap has the lowest.
+    /// Returns one bit per cap; the strictest cap has the lowest bit.
     pub const fn bits(self) -> u16 {
         self.0
     }

@@ -13,8 +13,8 @@
 //! characters of an `xn--` label are not stored but decoded again, which needs no dictionary. A label
 //! without tokens has no features and is scored again.
 //!
-//! [`Brief`] features are for a reader who knows the unrounded score. They lack what follows from it and
-//! from the tokens: quality and points of dictionary.
+//! [`Brief`] features suffice for callers that know the unrounded score. Brief features omit the
+//! quality and the dictionary points, which follow from that score and the tokens.
 
 use super::dictionary::{self, Language, Token, TokenKind, digits_where};
 use super::facts::{Caps, Facts, ReadPoints};
@@ -27,7 +27,8 @@ const FLAG: u8 = 1 << 7;
 const DOUBT: u16 = 1 << 15;
 /// Flag above the bits of all caps: words that no explanation may print.
 const UNPRINTABLE: u16 = 1 << 14;
-/// Markers of tokens other than words. Their low four bits are 15, a level that no word has.
+/// Markers of tokens other than words. The low four bits of a marker are 15, which is not the level
+/// of any word.
 const UNKNOWN: u8 = 0x0f;
 const LETTER: u8 = 0x1f;
 const DIGITS: u8 = 0x2f;
@@ -71,7 +72,7 @@ pub struct Brief<'a> {
     /// Market points in hundredths.
     pub market_points: i16,
     pub pronounceability_points: i16,
-    /// The same as in whole features; empty for a label that must be scored again.
+    /// The tokens as in whole features; empty for a label that must be scored again.
     pub tokens: &'a [u8],
 }
 

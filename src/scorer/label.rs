@@ -11,7 +11,7 @@ use crate::vocab::name::{is_a_label, to_unicode};
 /// Kind of the characters in a [`Run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunKind {
-    /// Latin letters, in [`Label::text`] as `a` to `z`.
+    /// Latin letters, which are `a` to `z` in [`Label::text`].
     Letters,
     /// Decimal digits.
     Digits,
@@ -50,7 +50,7 @@ pub struct Label {
     pub hyphens: u32,
     /// Whether the label is an A-label (`xn--`).
     pub idn: bool,
-    /// Whether it mixes scripts that no language combines.
+    /// Whether the label mixes scripts that no language combines.
     pub mixed_scripts: bool,
 }
 

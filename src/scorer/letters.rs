@@ -1,5 +1,5 @@
-//! Letter models: the probability of a run of letters in registered names, in Polish names and in
-//! English words, letter by letter.
+//! Letter models: the probability of each letter of a run, given the letters before it, in
+//! registered names, in Polish names and in English words.
 //!
 //! A letter that often follows the three letters before it costs little; one that never does costs
 //! much. Polish names use two preceding letters, because there are fewer of them. The statistics
@@ -26,7 +26,7 @@ const COST_EASY: u32 = 42;
 /// Cost per letter of random letters.
 const COST_HARD: u32 = 92;
 
-/// Cost of each letter after the letters before it.
+/// Costs of each letter given the letters before it.
 #[derive(Clone, Copy)]
 pub struct LetterModel<const COSTS: usize = AFTER_THREE> {
     /// Costs in sixteenths of a bit, by the preceding symbols and the next one.
@@ -49,7 +49,7 @@ impl LetterModel {
     }
 
     /// Converts a mean cost to pronounceability: 0 for random letters, 1 for word-like ones. Returns
-    /// `None` without any step.
+    /// `None` if there are no steps.
     pub fn pronounceability(total: u32, steps: u32) -> Option<Percent> {
         let mean = total.checked_div(steps)?;
         let above = COST_HARD.saturating_sub(mean);
@@ -65,7 +65,7 @@ impl LetterModel<AFTER_TWO> {
 }
 
 impl<const COSTS: usize> LetterModel<COSTS> {
-    /// Returns the cost of `letter`, of `a` to `z`, after `context`, and advances `context`.
+    /// Returns the cost of `letter` (`a` to `z`) after `context`, and advances `context`.
     #[inline]
     pub fn next(&self, context: &mut Context, letter: u8) -> u32 {
         let at = context.0 + usize::from(letter - b'a') + 1;

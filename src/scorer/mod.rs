@@ -4,10 +4,10 @@
 //! The scorer splits a name into runs ([`label`]) and the most probable words ([`segment`],
 //! [`dictionary`]), measures how usual its letters are ([`letters`], [`spelling`]), and weighs its
 //! suffix ([`tlds`]). Fitted tables ([`model`]) turn these facts into whole points per part
-//! ([`signals`]), whose sum is the score. A sentence names the parts with the greatest effect
-//! ([`explain`]). The facts fit in a few bytes ([`features`]), which are stored with the name. Its
-//! signals and explanation can be restored from them without the dictionaries
-//! ([`Scorer::restore`]).
+//! ([`signals`]), whose sum is the score. A short explanation names the parts with the greatest
+//! effect ([`explain`]). The facts fit in a few bytes ([`features`]), which are stored with the
+//! name. The signals and explanation of the name can be restored from these bytes without the
+//! dictionaries ([`Scorer::restore`]).
 
 mod brands;
 mod coverage;
@@ -68,9 +68,9 @@ pub use percent::Percent;
 pub use signals::{Demand, Points};
 pub use words::Words;
 
-/// Version of the scorer. It must be incremented on any change to a score, a signal or the stored
-/// features; the next rebuild then scores the whole corpus again. The wording of explanations does
-/// not count.
+/// Version of the scorer. The version must be incremented on any change to a score, a signal or the
+/// stored features; the next rebuild then scores the whole corpus again. The wording of
+/// explanations does not count.
 pub const SCORER_VERSION: u32 = 8;
 
 /// Dictionaries, letter statistics, suffix weights and brands. Immutable.
@@ -112,8 +112,8 @@ pub struct StoredScore<'a> {
     pub features: Features<'a>,
 }
 
-/// Score features of a label and suffix in the same [`SCORER_VERSION`]. They may be empty; the name is
-/// then scored again.
+/// Score features of a label and suffix in the same [`SCORER_VERSION`]. The features may be empty; the
+/// name is then scored again.
 #[derive(Clone, Copy, Debug)]
 pub enum Features<'a> {
     /// Output of [`Scorer::base_with_features`].
@@ -132,7 +132,7 @@ impl Features<'_> {
 pub struct Grade {
     pub dqs: Dqs,
     /// Sum of all parts before rounding and caps, in hundredths of a point above an arbitrary zero.
-    /// Orders names with the same score, higher first.
+    /// Orders names with the same score; higher values come first.
     pub rank: u16,
 }
 
@@ -142,7 +142,8 @@ pub struct Traits {
     pub kind: Kind,
     /// Number of words; 0 for a label with other letters.
     pub words: u8,
-    /// Likeliest language of most letters in words; `None` without words, or with only proper names.
+    /// Most likely language of the words, by letters; `None` without words, or with only proper
+    /// names.
     pub language: Option<LanguageCode>,
     /// Whether a cap applies, even if the points do not reach it.
     pub capped: bool,
@@ -177,11 +178,11 @@ pub struct Restored<'a> {
 pub struct Observed {
     /// Names and values of facts; `spread` is 1.
     pub facts: [(&'static str, i32); model::FACTS.len()],
-    /// Names of its suffix class and length class.
+    /// Names of the suffix class and length class of the name.
     pub class: [&'static str; 2],
     pub tld_weight: Percent,
     pub idn: bool,
-    /// Market value of its words in hundredths of a point, before weighting by class.
+    /// Market value of the words in hundredths of a point, before weighting by class.
     pub market: i32,
     /// The pieces in order; pieces other than words are empty.
     pub words: Vec<String>,
@@ -196,7 +197,7 @@ struct Breakdown {
     points: Points,
     /// Whether explanations may print the words.
     printable: bool,
-    /// Whether the label was not decoded, so that the cuts apply to [`StoredScore::label`].
+    /// True if the label was not decoded; the cuts then apply to [`StoredScore::label`].
     unread: bool,
 }
 
@@ -295,8 +296,8 @@ impl Base {
         Base(bits)
     }
 
-    /// Returns the base, updated for whether the suffix is open to the public, since tables of
-    /// suffixes may have changed.
+    /// Returns the base with its cap updated: the tables that say whether the suffix is open to the
+    /// public may have changed.
     #[must_use]
     pub fn with_open(self, is_open: bool) -> Base {
         let cap = u32::from(Caps::NOT_PUBLIC.bits()) << 16;
@@ -355,8 +356,7 @@ impl Scorer {
         base(&facts, name.tld())
     }
 
-    /// Updates stored score features for whether the suffix is open to the public, like
-    /// [`Base::with_open`].
+    /// Updates the cap of a closed suffix in stored score features, like [`Base::with_open`].
     pub fn set_open(features: &mut [u8], is_open: bool) {
         features::set_open(features, is_open);
     }
@@ -629,15 +629,15 @@ fn letter_runs(label: &Label) -> impl Iterator<Item = &str> {
     runs.map(|run| label.text(run.start, run.end))
 }
 
-/// Pronounceability; 0.5 below four letters, where names are spelled out.
+/// Computes the pronounceability; 0.5 below four letters, because people spell out such names.
 fn pronounceability(total: u32, steps: u32) -> Percent {
     const STEPS_MIN: u32 = 5;
     let judged = LetterModel::pronounceability(total, steps).filter(|_| steps >= STEPS_MIN);
     judged.unwrap_or(Percent::HALF)
 }
 
-/// Returns the market value of the words in hundredths of a point. Several words add up to more than
-/// one, but to less than their sum.
+/// Returns the market value of the words in hundredths of a point. Several words are worth more than
+/// one of them, but less than their sum.
 fn market(reading: &Reading) -> i32 {
     /// Inverse square roots of the number of pieces, in 256ths.
     const SHARE: [i32; 8] = [256, 256, 181, 148, 128, 114, 105, 97];
@@ -647,7 +647,7 @@ fn market(reading: &Reading) -> i32 {
     reading.value * share * TENTH / 256
 }
 
-/// Pronounceability from which letters without words count as an invented name.
+/// Minimum pronounceability of letters outside words that count as an invented name.
 const INVENTED_FROM: u8 = 65;
 /// Maximum length of a label that counts as an abbreviation unless it is a word.
 const LETTERS_MAX: u32 = 3;
@@ -694,7 +694,7 @@ fn words(tokens: &[Token]) -> u8 {
     u8::try_from(words).unwrap_or(u8::MAX)
 }
 
-/// Returns the language with the most letters in words; of equals, the first.
+/// Returns the language with the most letters in words; of several, the first.
 fn language(tokens: &[Token]) -> Option<Language> {
     let letters_of = |language| {
         let own = tokens.iter().filter(|token| token.kind == TokenKind::Word(language));

@@ -1,8 +1,8 @@
 //! The fitted model (`data/scorer/model.txt`), which turns facts into whole points per part.
 //!
-//! A table belongs to one fact and one classification of names (by suffix or by length). It lists the
-//! hundredths of a point that each range of the fact adds in each class. A part is the sum of its
-//! tables, so every score can be checked by hand.
+//! A table belongs to one fact and one classification of names (by suffix or by length). The table
+//! lists the hundredths of a point that each range of the fact adds in each class. A part is the sum
+//! of its tables, so every score can be checked by hand.
 
 use std::sync::LazyLock;
 
@@ -21,7 +21,7 @@ const LENGTH_CLASSES: usize = LENGTHS.len() + 1;
 const LENGTH_NAMES: [&str; LENGTH_CLASSES] = ["1-3", "4", "5", "6-7", "8-10", "11-14", "15+"];
 /// Number of combinations of suffix class and length class.
 const CLASSES: usize = SuffixClass::COUNT * LENGTH_CLASSES;
-/// Score of a name whose parts add nothing; the median of the reference day.
+/// Score of a name whose parts add nothing: the median score of the reference day.
 pub const BASE: i32 = 20;
 /// Spread above which the points stay the same.
 const SPREAD_MAX: usize = 255;
@@ -90,7 +90,7 @@ impl NameClass {
         NameClass(number.min(CLASSES as u8 - 1))
     }
 
-    /// Names of its suffix class and length class in the tables.
+    /// Returns the names of the suffix class and of the length class, as in the tables.
     pub fn names(self) -> [&'static str; 2] {
         [SuffixClass::NAMES[self.suffix()], LENGTH_NAMES[self.length()]]
     }
@@ -123,7 +123,7 @@ struct PointTable {
 impl PointTable {
     fn points(&self, facts: &Facts, class: NameClass) -> i32 {
         let value = (self.fact)(facts);
-        // Counting all edges avoids branches, and edges are few.
+        // Comparing with all edges avoids branches, and there are few edges.
         let range: usize = self.edges.iter().map(|&edge| usize::from(value >= edge)).sum();
         let class = match self.by {
             By::Suffix => class.suffix(),
@@ -173,7 +173,7 @@ impl Model {
         }
     }
 
-    /// Weights hundredths of a point that depend on the label for suffixes of this class.
+    /// Applies the weight of this suffix class to hundredths of a point that depend on the label.
     pub fn weighed(&self, hundredths: i32, class: NameClass) -> i32 {
         hundredths * self.slope[class.suffix()] / 100
     }
@@ -189,8 +189,8 @@ impl Model {
         (between * weight / (UNIT * UNIT) as i64) as i32
     }
 
-    /// Converts a sum of all parts, in hundredths of a point, to a score. Sums below the first of
-    /// the scale get its score, sums above the last get 100.
+    /// Converts a sum of all parts, in hundredths of a point, to a score. Sums below the first one
+    /// on the scale get the score of the first; sums above the last get 100.
     pub fn score(&self, sum: i32) -> i32 {
         let sum = sum + self.base;
         let above = self.scale.partition_point(|&(from, _)| from <= sum);
@@ -202,8 +202,8 @@ impl Model {
         low + (2 * (sum - from) * (high - low) + to - from) / (2 * (to - from))
     }
 
-    /// Panics on a malformed table, which a test would find, because the file is part of the
-    /// program.
+    /// Panics on a malformed table. The file is part of the program, so a test would find the
+    /// error.
     fn parse(text: &'static str) -> Model {
         let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
         let mut lines = lines.map(|line| line.split(' ').collect::<Vec<_>>());

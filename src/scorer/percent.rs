@@ -11,7 +11,7 @@ impl Percent {
     /// The fraction 0.5.
     pub const HALF: Percent = Percent(50);
 
-    /// Creates a fraction of `hundredths`, limited to 100.
+    /// Creates a fraction from `hundredths`, which is limited to 100.
     pub const fn clamped(hundredths: u32) -> Percent {
         Percent(if hundredths > 100 { 100 } else { hundredths as u8 })
     }

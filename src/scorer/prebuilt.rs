@@ -1,5 +1,5 @@
-//! Lookup tables that the build script (`build.rs`) generates from the lists in `data/scorer`. They
-//! are used in place, without parsing at run time.
+//! Lookup tables that the build script (`build.rs`) generates from the lists in `data/scorer`. The
+//! tables are used in place, without parsing at run time.
 
 use super::sequences::{BUCKETS, Bucket};
 use super::tlds::SuffixClass;

@@ -1,9 +1,9 @@
 //! Splits a run of letters into known words and other letters, at the lowest cost.
 //!
 //! Costs are information content: rare words cost more than common ones. Letters outside words cost
-//! a fee, plus the improbability of each letter after the preceding ones ([`LetterModel`]). The
+//! a fee, plus the information of each letter given the preceding ones ([`LetterModel`]). The
 //! cheapest split is thus the most probable, and its cost measures how familiar the text is. All
-//! numbers are integers, so that every platform computes the same.
+//! numbers are integers, so that every platform computes the same result.
 
 use super::letters::{Context, LetterModel};
 use super::trie::{Node, Trie};

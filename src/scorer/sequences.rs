@@ -23,7 +23,7 @@ pub type Bucket = [u16; SLOTS];
 /// Returns the slot of a bucket with this tag, or [`EMPTY`].
 #[inline]
 pub fn find(bucket: &Bucket, tag: u16) -> u16 {
-    // Tags differ within a bucket, so this needs no branch, and one instruction covers all slots.
+    // Tags differ within a bucket, so one instruction compares all slots without a branch.
     bucket
         .iter()
         .fold(EMPTY, |found, &slot| found | if slot >> COST_BITS == tag { slot } else { EMPTY })
@@ -34,7 +34,7 @@ pub fn is_full(bucket: &Bucket) -> bool {
 }
 
 /// Returns the bucket where the search for a sequence starts, and the sequence's tag. `all` is the
-/// number of possible sequences of its length.
+/// number of possible sequences of the same length.
 #[inline]
 pub fn place(all: u64, sequence: u64) -> (usize, u16) {
     // Adding `all` distinguishes sequences of different lengths.

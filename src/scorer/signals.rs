@@ -27,7 +27,7 @@ pub fn read_points(facts: &Facts, class: NameClass, market: i32) -> ReadPoints {
     }
 }
 
-/// Clamps to 16 bits; no table reaches the limits.
+/// Clamps to 16 bits; the tables never reach these limits.
 fn small(hundredths: i32) -> i16 {
     hundredths.clamp(i16::MIN.into(), i16::MAX.into()) as u16 as i16
 }
@@ -77,7 +77,7 @@ impl Parts {
     }
 
     /// Returns whole points that add up to `score`. The scale flattens the sum at its ends, so
-    /// parts that push a score beyond them are reduced in proportion.
+    /// parts that push a sum into a flat range are reduced in proportion.
     pub fn points(&self, score: i32) -> Points {
         let target = i64::from((score - BASE) * POINT);
         let total =
@@ -162,7 +162,8 @@ pub enum Demand {
 
 impl Points {
     /// Buyer demand for words of this quality. Demand is strong only for known words, and weak only for
-    /// uncommon words that no other TLD has: the value of common words is in other parts too.
+    /// uncommon words that no other TLD has: other parts of the score also reflect the value of common
+    /// words.
     pub fn demand(&self, quality: Percent) -> Option<Demand> {
         match self.market {
             STRONG_FROM.. if quality.get() >= KNOWN_FROM => Some(Demand::Strong),
@@ -172,7 +173,7 @@ impl Points {
     }
 }
 
-/// Market points from which demand is strong, and up to which it is weak.
+/// Minimum market points of strong demand, and maximum market points of weak demand.
 const STRONG_FROM: i32 = 4;
 const WEAK_TO: i32 = -4;
 /// Minimum quality, in hundredths, of a label of known words.

@@ -1,10 +1,10 @@
-//! Measures how familiar the letters of a run are: the cost of spelling it without a dictionary.
+//! Measures how familiar the letters of a run are, as the cost of spelling it without a dictionary.
 //!
 //! [`LetterModel`] has the costs of a letter after three others. This table has the costs after
-//! four to seven, for sequences that are frequent in registered names and have a different cost:
-//! two million sequences, each with the cost of its last letter after the others. They cover words,
-//! names and brands that labels are made of, whether or not a dictionary has them, and parts that
-//! many words share.
+//! four to seven others, for the two million sequences that are frequent in registered names and
+//! whose cost then differs. Each entry is the cost of the last letter of a sequence after the
+//! others. The sequences cover the words, names and brands of which labels consist, in a dictionary
+//! or not, and parts that many words share.
 
 use super::letters::{Context, LetterModel};
 use super::prebuilt;
@@ -16,9 +16,9 @@ use super::sequences::{
 /// Size of a cost step in sixteenths of a bit.
 const STEP: u32 = 8;
 
-/// The sequences. Each is in the bucket that its hash selects or, if that is full, in the next one,
-/// as eleven bits of the hash and the cost. One lookup in a few hundred finds the cost of another
-/// sequence, but always of the same one.
+/// The sequences. Each sequence is stored, as eleven bits of its hash and the cost, in the bucket
+/// that its hash selects or, if that is full, in the next one. One lookup in a few hundred finds
+/// the cost of a different sequence, but every such lookup is reproducible.
 pub struct Spelling {
     buckets: &'static [Bucket; BUCKETS],
 }
@@ -52,7 +52,7 @@ impl Spelling {
     }
 
     /// Returns the total cost of `letters` (`a` to `z`) and of their end, in sixteenths of a bit.
-    /// The cost of each comes from the longest known sequence that ends with it.
+    /// The cost of each letter is that of the longest known sequence that ends with it.
     pub fn cost(&self, letters: &str) -> u32 {
         let (mut context, mut last, mut total) = (Context::default(), 0, 0);
         let names = LetterModel::names();
@@ -104,7 +104,7 @@ struct Look {
 struct Ahead {
     /// Lookups, by length of the sequence.
     looks: [Look; LENGTHS],
-    /// Number of symbols up to and including it, counting the edge before the first.
+    /// Number of symbols up to and including this one, counting the edge before the first.
     seen: usize,
     /// Cost of the symbol after three letters.
     plain: u32,

@@ -1,6 +1,6 @@
 //! Weights of public suffixes (`data/scorer/tlds.csv`), and those that are not open to the public
-//! (`data/scorer/closed.txt`). Fetched tables replace the compiled list of brand TLDs, and close TLDs
-//! that have left the root zone.
+//! (`data/scorer/closed.txt`). Fetched tables replace the compiled-in list of brand TLDs. TLDs that
+//! have left the root zone also count as closed.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -18,8 +18,8 @@ const SECOND_LEVEL: Percent = Percent::clamped(30);
 const IDN_SUFFIX: Percent = Percent::clamped(25);
 const NEW_GENERIC: Percent = Percent::clamped(20);
 
-/// Classes of suffixes, whose markets value names differently: most names under `ai` are words, those
-/// under `pl` are Polish.
+/// Classes of suffixes; each class has a market that values names differently: most names under `ai`
+/// are words, those under `pl` are Polish.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SuffixClass {
     #[default]
@@ -91,7 +91,7 @@ impl TldWeights {
         let mut closed: FxHashSet<&'static str> = names(others).collect();
         match brands {
             Some(brands) => closed.extend(brands.iter().map(String::as_str)),
-            // The first line is the rest of the heading.
+            // The first line is the end of the heading.
             None => closed.extend(names(compiled).skip(1)),
         }
         TldWeights { listed: listed.collect(), closed, delegated }

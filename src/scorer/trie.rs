@@ -1,9 +1,9 @@
 //! A trie over numbered words of `a` to `z`, as a double array. Each letter of a text costs one
 //! lookup in one table, and the walk ends at the first letter that continues no word.
 //!
-//! A node with children has a unique `base`. Its child for a letter is at index `base + letter` and
-//! records that letter. If another node's child is at that index, it records a different letter,
-//! because bases differ.
+//! A node with children has a unique `base`. The child of a node for a letter is at index `base +
+//! letter` and records that letter. If another node's child is at that index, it records a
+//! different letter, because bases differ.
 
 /// Bits of a node's second number that hold its letter.
 pub const LETTER_BITS: u32 = 5;
@@ -27,7 +27,7 @@ pub struct TrieWalk<'a> {
 }
 
 impl<'a> Trie<'a> {
-    /// Creates a trie over nodes placed by `benches/scoring/trie_builder.rs`, at least one.
+    /// Creates a trie over at least one node. `benches/scoring/trie_builder.rs` places the nodes.
     pub fn new(nodes: &'a [Node]) -> Trie<'a> {
         Trie { nodes }
     }
