@@ -21,8 +21,8 @@ pub(super) struct Admission {
     log_ins: Arc<Gate>,
     writes: Arc<Gate>,
     visitors: Arc<Gate>,
-    /// Number of shed requests. It varies `Retry-After`, so that clients do not all retry at the
-    /// same time.
+    /// Number of shed requests. `Retry-After` varies, so that clients do not all retry at the same
+    /// time.
     sheds: AtomicU32,
 }
 
@@ -137,7 +137,8 @@ impl Gate {
         Some(self.admitted(slot.ok()?.ok()?))
     }
 
-    /// Expected time in the queue behind `before` others, estimated from the recent service time.
+    /// Expected time in the queue behind `before` other requests, estimated from recent service
+    /// times.
     fn expected_wait(&self, before: u32) -> Duration {
         let service_us = self.service_us.load(Ordering::Relaxed);
         Duration::from_micros(service_us * u64::from(before + 1) / u64::from(self.limit))
@@ -153,7 +154,8 @@ impl Drop for Admitted {
     fn drop(&mut self) {
         self.gate.in_flight.decrement(1);
         let service_us = self.since.elapsed().as_micros() as u64;
-        // Weight 1/8. Two requests that end at the same time may lose one sample, which is harmless.
+        // Weight 1/8. If two requests end at the same time, one sample may be lost, which is
+        // harmless.
         let average = self.gate.service_us.load(Ordering::Relaxed);
         self.gate.service_us.store((average * 7 + service_us) / 8, Ordering::Relaxed);
     }

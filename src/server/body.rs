@@ -1,5 +1,5 @@
-//! Request bodies, read when the handler asks for them, and response bodies, which keep the request
-//! in flight until they are sent.
+//! Request bodies are read when the handler asks for them. Response bodies keep their request in
+//! flight until they are sent.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -34,7 +34,7 @@ const COUNTED_BYTES_MIN: u64 = 4 * 1024;
 /// Size of the pieces in which a response is passed to hyper, which buffers one piece beyond what the
 /// client's window allows.
 const PIECE_BYTES: usize = 16 * 1024;
-/// Memory of a compressor, which is held as long as its response.
+/// Memory of a compressor, which exists as long as its response.
 const COMPRESSOR_BYTES: u64 = 256 * 1024;
 
 /// State shared by a request and its body until the response ends.
@@ -70,7 +70,7 @@ impl RequestState {
     }
 
     /// Disposes of a body that the handler left unread. Returns whether the connection can be reused:
-    /// on HTTP/1.1 the next request follows the body.
+    /// on HTTP/1.1 the next request follows the body, so the body must be read first.
     pub(super) async fn discard_unread(&self, waits_for_continue: bool) -> bool {
         let Some(mut body) = self.held().unread.take() else { return true };
         // The length of a chunked body is known only at its end.
@@ -89,10 +89,10 @@ impl RequestState {
     }
 }
 
-/// Replaces the body of a request with one that is read on demand and counted against `budget`. It must
-/// arrive within `deadline`, which every [`BODY_BYTES_PER_SECOND`] bytes extend by a second. While a
-/// slow body arrives, the request gives up its slot. After the last byte it queues for a slot again,
-/// unless it is a log-in.
+/// Replaces the body of a request with one that is read on demand and counted against `budget`. The
+/// body must arrive within `deadline`, which is extended by a second for every
+/// [`BODY_BYTES_PER_SECOND`] bytes. While a slow body arrives, the request gives up its slot. After the
+/// last byte it queues for a slot again, unless it is a log-in.
 ///
 /// Returns the shared state; `None` if the request has no body.
 pub(super) fn read_on_demand(
@@ -130,7 +130,7 @@ struct RequestBody {
     inner: Option<Incoming>,
     reading: Arc<RequestState>,
     deadline: Instant,
-    /// Created once the body has to wait for the client.
+    /// Timer, created once the body has to wait for the client.
     timer: Option<Pin<Box<Sleep>>>,
     has_slot: bool,
     /// Waits for a slot after the last byte.
@@ -148,7 +148,7 @@ impl RequestBody {
         Ok(())
     }
 
-    /// Registers the wait for the client; ready once the client is too slow.
+    /// Registers the wait for the client; completes once the client is too slow.
     fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<BodyError> {
         let first = self.deadline.min(Instant::now() + SLOT_KEPT);
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(first.into())));
@@ -165,8 +165,8 @@ impl RequestBody {
         }
     }
 
-    /// Ends the body once the request has a slot again. A log-in needs none: it enters the queue of
-    /// `accounts/hashing`.
+    /// Ends the body once the request has a slot again. A log-in needs no slot, because it enters
+    /// the queue of `accounts/hashing`.
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         if self.reading.held().class == Class::LogIn {
             drop(self.reading.take_slot());
@@ -245,7 +245,7 @@ impl Drop for InFlight {
     }
 }
 
-/// Length of a large response before compression, in its extensions.
+/// Length of a large response before compression, stored in its extensions.
 #[derive(Clone, Copy)]
 struct SourceBytes(u64);
 
@@ -263,7 +263,8 @@ pub(super) enum Counted {
     No,
     /// The whole response is in memory.
     Whole(Unsent),
-    /// The response is produced while it is sent. Its source counts until it ends.
+    /// The response is produced while it is sent. The source of the body counts against the budget
+    /// until it ends.
     Streamed { source: Option<Unsent> },
 }
 
@@ -289,8 +290,8 @@ impl Counted {
     }
 }
 
-/// Returns `data` without spare capacity. Copies it if its buffer is over an eighth too large, as
-/// the buffer of a page may be.
+/// Returns `data` without spare capacity. Copies the data if the buffer is over an eighth too
+/// large, as buffers of pages often are.
 fn without_slack(data: Bytes) -> Bytes {
     if !data.is_unique() {
         return data;
@@ -321,7 +322,7 @@ impl ResponseBody {
         let (budget, rest) = (Arc::clone(budget), Bytes::new());
         let mut body = ResponseBody { inner, rest, counted, is_large, budget, in_flight };
         body.report_progress();
-        // Taken now, because the client may not read for a long time.
+        // The length is taken now, because the client may not read for a long time.
         if let Counted::Whole(_) = body.counted
             && let Some(Some(Ok(frame))) = body.inner.frame().now_or_never()
             && let Ok(data) = frame.into_data()
@@ -338,7 +339,8 @@ impl ResponseBody {
         }
     }
 
-    /// Stores `data` to be sent in pieces. Its bytes count until hyper has written them.
+    /// Stores `data` to be sent in pieces. The bytes of `data` count against the budget until hyper
+    /// has written them.
     fn keep(&mut self, data: Bytes) {
         self.rest = match std::mem::replace(&mut self.counted, Counted::No) {
             Counted::No => data,

@@ -35,8 +35,8 @@ impl ByteBudget {
         Share { budget: Arc::clone(self), bytes: 0 }
     }
 
-    /// Takes `bytes`, which the share returns on drop. Returns `None` if the budget has fewer for the
-    /// class.
+    /// Takes `bytes`, which the share returns on drop. Returns `None` if the budget has fewer bytes
+    /// left for the class.
     fn take(self: &Arc<ByteBudget>, bytes: u64, class: Class) -> Option<Share> {
         let mut share = self.empty();
         share.grow_within(self.limit_of(class), bytes).then_some(share)
@@ -47,14 +47,14 @@ impl ByteBudget {
         if class == Class::Visitor { self.limit / 2 } else { self.limit }
     }
 
-    /// Takes `bytes` even if the budget has fewer, for data already in memory.
+    /// Takes `bytes` even if the budget has fewer left, for data that is already in memory.
     fn take_anyway(self: &Arc<ByteBudget>, bytes: u64) -> Share {
         self.used.fetch_add(bytes, Ordering::Relaxed);
         self.used_gauge.increment(bytes as f64);
         Share { budget: Arc::clone(self), bytes }
     }
 
-    /// Whether less than a sixteenth is left for the class.
+    /// Whether less than a sixteenth of the budget is left for the class.
     pub(super) fn is_nearly_used(&self, class: Class) -> bool {
         self.used.load(Ordering::Relaxed) > self.limit_of(class) / 16 * 15
     }
@@ -67,14 +67,15 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// Takes `bytes` more. Returns false and takes nothing if the budget has fewer.
+    /// Takes `bytes` more. Returns false, and takes nothing, if the budget has fewer bytes left.
     pub(super) fn grow(&mut self, bytes: u64) -> bool {
         self.grow_within(self.budget.limit, bytes)
     }
 
     fn grow_within(&mut self, limit: u64, bytes: u64) -> bool {
         let ByteBudget { used, used_gauge, refusals, .. } = &*self.budget;
-        // Adds first and undoes on failure, so that the usual case is one atomic operation.
+        // Adds the bytes first and undoes that on failure, so that the usual case is one atomic
+        // operation.
         if used.fetch_add(bytes, Ordering::Relaxed) + bytes > limit {
             used.fetch_sub(bytes, Ordering::Relaxed);
             refusals.increment(1);
@@ -100,7 +101,7 @@ pub(super) struct Unsent {
 }
 
 impl Unsent {
-    /// Returns `None` if the budget has fewer than `bytes` for the class.
+    /// Returns `None` if the budget has fewer than `bytes` left for the class.
     pub(super) fn take(
         budget: &Arc<ByteBudget>,
         connection: &Arc<ConnectionState>,

@@ -189,7 +189,7 @@ impl Connection for http2::Connection<TokioIo<MonitoredStream>, ConnectionServic
     }
 }
 
-/// Until when a connection may live.
+/// The limits on the lifetime of a connection.
 struct Lifetime<'a> {
     state: &'a ConnectionState,
     gateway: &'a Gateway,
@@ -219,7 +219,7 @@ impl Lifetime<'_> {
         }
     }
 
-    /// When something may be due.
+    /// Returns the next instant at which an action may be due.
     fn next_check(&self) -> Instant {
         let (deadline, _) = self.deadline();
         let next = self.aged_at.map_or(deadline, |aged_at| deadline.min(aged_at));

@@ -40,7 +40,7 @@ impl TryFrom<String> for AllowedOrigin {
     fn try_from(text: String) -> Result<AllowedOrigin, String> {
         let invalid = || format!("`{text}` is not an origin such as https://app.example");
         let url = Url::parse(&text).map_err(|_| invalid())?;
-        // The form that browsers send: lower case, without path and default port.
+        // The form that browsers send: lower case, without a path or the default port.
         let is_origin = url.origin().ascii_serialization() == text;
         let is_site = matches!(url.scheme(), "http" | "https") && !text.contains('*');
         let value = HeaderValue::from_str(&text).map_err(|_| invalid())?;

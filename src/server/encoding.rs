@@ -19,8 +19,8 @@ use crate::server::body;
 const BYTES_MIN: u64 = 1024;
 /// Prefixes of the media types that compress well.
 const MEDIA_TYPES: [&str; 3] = ["application/json", "text/", "image/svg+xml"];
-/// Weight that keeps the uncompressed response acceptable; for `identity;q=0`, `tower-http` would
-/// return 406.
+/// Weight with which the uncompressed response remains acceptable; for `identity;q=0`, `tower-http`
+/// would return 406.
 const IDENTITY: HeaderValue = HeaderValue::from_static("identity;q=0.001");
 
 /// The router with response compression.
@@ -55,7 +55,7 @@ impl Encoder {
 }
 
 /// Adjusts `Accept-Encoding`. A response to a form or a write is never compressed: it may repeat the
-/// client's input beside a secret, which the compressed length would reveal (BREACH).
+/// client's input beside a secret, and the compressed length would reveal the secret (BREACH).
 fn set_accepted(headers: &mut HeaderMap, class: Class) {
     if !matches!(class, Class::Read | Class::Export) {
         headers.remove(ACCEPT_ENCODING);
@@ -63,14 +63,14 @@ fn set_accepted(headers: &mut HeaderMap, class: Class) {
     }
     let sent: Vec<HeaderValue> = headers.get_all(ACCEPT_ENCODING).iter().cloned().collect();
     if !sent.is_empty() {
-        // Inserted first, because the first weight given for an encoding is the one that counts.
+        // Inserted first, because only the first weight given for an encoding counts.
         headers.insert(ACCEPT_ENCODING, IDENTITY);
         sent.into_iter().for_each(|line| _ = headers.append(ACCEPT_ENCODING, line));
     }
 }
 
-/// Selects the responses to compress for clients that accept it. All of them get `Vary:
-/// Accept-Encoding`, compressed or not.
+/// Selects the responses to compress for clients that accept compression. The selected responses
+/// get `Vary: Accept-Encoding`, compressed or not.
 #[derive(Clone, Copy)]
 struct Compressible;
 
@@ -85,8 +85,8 @@ fn is_compressible(headers: &HeaderMap) -> bool {
     let Some(kind) = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()) else {
         return false;
     };
-    // JSON with `no-store` contains a secret. A page contains one only in response to a POST, which
-    // is never compressed.
+    // JSON with `no-store` contains a secret. A page contains a secret only in response to a POST,
+    // which is never compressed.
     let has_secret = kind.starts_with("application/json")
         && headers.get(CACHE_CONTROL).is_some_and(|value| value == "no-store");
     !has_secret && MEDIA_TYPES.iter().any(|known| kind.starts_with(known))

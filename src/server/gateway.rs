@@ -108,7 +108,8 @@ impl Gateway {
         Gateway {
             observer: Observer::new(observing),
             routes,
-            // `with_state` builds the routes now, not on the first request of each connection.
+            // `with_state` builds the routes now instead of on the first request of each
+            // connection.
             encoder: Encoder::new(router.with_state(())),
             cors: Cors::new(&settings.cors_origins),
             admission: Arc::new(Admission::new(&settings.admission)),
@@ -182,12 +183,12 @@ impl Gateway {
         let is_not_modified = response.status() == StatusCode::NOT_MODIFIED;
         let headers = response.headers_mut();
         if is_not_modified {
-            // In a 304, it would have to be the length of the representation, which is not sent (RFC
-            // 9110 §8.6).
+            // In a 304, `Content-Length` would have to be the length of the representation, which is
+            // not sent (RFC 9110 §8.6).
             headers.remove(CONTENT_LENGTH);
         }
         if version <= Version::HTTP_11 && self.draining.load(Ordering::Relaxed) {
-            // The client reconnects to another server before this one stops accepting.
+            // The client then reconnects, to another server, before this one stops accepting.
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         if self.has_tls {
@@ -241,7 +242,8 @@ impl Gateway {
         else {
             return self.admitted(policy, request).await;
         };
-        // Must precede authentication: the key or session may have been created on another node.
+        // This must precede authentication, because the key or session may have been created on
+        // another node.
         let moment = match positions.reach(request.headers()).await {
             Ok(moment) => moment,
             Err(err) => return (policy.class, policy.refuse(err)),
@@ -257,7 +259,7 @@ impl Gateway {
             return (class, response);
         }
         positions.tell(&headers, response.headers_mut());
-        // A write has taken effect, whichever index was in use.
+        // A write has taken effect regardless of the index in use.
         if is_read && !positions.saw_one_index(moment) {
             return (class, policy.refuse(ApiError::NodeBehind));
         }
@@ -287,9 +289,9 @@ impl Gateway {
         let mut response = match entered {
             Ok(slot) => {
                 let _held = match (policy.class, slot, &reading) {
-                    // These classes do most of their work while the body is sent, so the body holds
-                    // the slot. If the request is refused, the slot is released before the client
-                    // reads the error.
+                    // Exports and streams do most of their work while the body is sent, so the body
+                    // holds the slot. If the request is refused, the slot is released before the
+                    // client reads the error.
                     (Class::Export | Class::Stream, Some(slot), _) => {
                         request.extensions_mut().insert(ServerSlot::new(slot));
                         None
@@ -333,7 +335,7 @@ impl Gateway {
         Ok(if policy.class == Class::LogIn { Class::LogIn } else { Class::Visitor })
     }
 
-    /// Waits until the connection has few enough unsent bytes, and for a slot.
+    /// Waits until the connection has few enough unsent bytes, then for a slot.
     async fn enter(
         &self,
         policy: &RequestPolicy,
@@ -352,8 +354,8 @@ impl Gateway {
         Ok(self.admission.enter(class).await?)
     }
 
-    /// Calls the router. A HEAD request is routed as GET and its body dropped, so that the headers of
-    /// both are the same (RFC 9110 §9.3.2).
+    /// Calls the router. A HEAD request is routed as GET and its response body is dropped, so that
+    /// the headers are those of GET (RFC 9110 §9.3.2).
     async fn routed(&self, policy: &RequestPolicy, mut request: Request<Body>) -> Response<Body> {
         let is_head = request.method() == Method::HEAD;
         if is_head {

@@ -15,7 +15,8 @@ pub(super) struct Hosts {
 }
 
 /// Moves the authority of the target, which HTTP/2 sends as `:authority` (RFC 9113 §8.3.1), to the
-/// `Host` header, where handlers read it. It overrides an existing header (RFC 9112 §3.2.2).
+/// `Host` header, where handlers read it. The authority overrides an existing header (RFC 9112
+/// §3.2.2).
 pub(super) fn use_authority(parts: &mut Parts) {
     // An HTTP/1.1 request still needs a valid header, which `check` verifies.
     let is_checked = parts.version != Version::HTTP_11 || single(&parts.headers).is_some();
@@ -31,8 +32,8 @@ impl Hosts {
         Hosts { public }
     }
 
-    /// Checks the host of a request. The API and the exports accept any host: a browser does not send
-    /// an API key by itself, and monitoring uses internal names.
+    /// Checks the host of a request. The API and the exports accept any host: a browser never sends
+    /// an API key on its own, and monitoring uses internal names.
     ///
     /// # Errors
     /// 400 on HTTP/1.1 without exactly one valid host, 421 for a page requested at another host.
@@ -45,7 +46,7 @@ impl Hosts {
         };
         match &self.public {
             Some(public) if !request.uri().path().starts_with("/api/") => {
-                // The port is ignored: a proxy may listen on another one.
+                // The port is ignored, because a proxy may listen on another port.
                 let is_public = split(host).0.eq_ignore_ascii_case(split(public).0);
                 let is_known = is_public || is_loopback(host);
                 let misdirected = || ApiError::Misdirected { host: public.clone() };

@@ -52,8 +52,8 @@ use crate::telemetry::requests;
 
 /// Pause after a failed accept, usually because file descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Length of the accept queue, which Linux caps at 4096. When it is full, clients retry after a
-/// second.
+/// Length of the accept queue, which Linux caps at 4096. When the queue is full, clients retry
+/// after a second.
 const BACKLOG: u32 = 4096;
 /// File descriptors reserved for files and outbound calls.
 const OTHER_DESCRIPTORS: u64 = 200;
@@ -175,7 +175,7 @@ impl Server {
                 },
             }
         }
-        // Clients in the accept queue already see an open connection.
+        // For clients in the accept queue, the connection is already open.
         while let Some(Ok((socket, peer))) = listener.accept().now_or_never() {
             self.serve(socket, peer);
         }
@@ -196,7 +196,7 @@ impl Server {
         let address = peer.ip().to_canonical();
         let exempt = address.is_loopback() || self.shared.proxies.contains(&address);
         let Some(slot) = self.slots.take(address, exempt) else {
-            // Resets the connection, so that the kernel keeps no state of it.
+            // Resets the connection, so that the kernel keeps no state for it.
             let _ = socket.set_zero_linger();
             return;
         };

@@ -32,7 +32,7 @@ impl Default for ServerSettings {
             connections: ConnectionLimits::default(),
             admission: AdmissionLimits::default(),
             budgets: Budgets::default(),
-            // Ten a second, enough for a page with its styles and scripts every second.
+            // Ten per second, enough for one page with its styles and scripts every second.
             visitor_requests_per_minute: 600,
             drain: DrainTimes::default(),
             // A reverse proxy usually runs on the same machine.
@@ -46,21 +46,22 @@ impl Default for ServerSettings {
 /// Deadlines of the phases of a connection and a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlines {
-    /// From accept to the end of the TLS handshake.
+    /// Maximum time from accepting the connection to the end of the TLS handshake.
     pub handshake: Duration,
-    /// From the end of the handshake to the first byte.
+    /// Maximum time from the end of the handshake to the first byte.
     pub first_byte: Duration,
-    /// From the first to the last byte of a request head.
+    /// Maximum time from the first to the last byte of a request head.
     pub header: Duration,
-    /// For the request body, extended by a second for every [`BODY_BYTES_PER_SECOND`] received.
+    /// Maximum time for the request body, extended by a second for every [`BODY_BYTES_PER_SECOND`]
+    /// received.
     pub body: Duration,
-    /// Between two reads of the client while a response is sent.
+    /// Maximum time between two reads of the client while a response is sent.
     pub write_stall: Duration,
     /// Between two requests.
     pub idle: Duration,
-    /// From the request head to the end of the response.
+    /// Maximum time from the request head to the end of the response.
     pub request: Duration,
-    /// The same for exports, which are produced while they are sent.
+    /// The same maximum for exports, which are produced while they are sent.
     pub export: Duration,
     /// Age at which an HTTP/2 connection is closed, so that load balancers can move the client.
     pub connection_age: Duration,
@@ -89,9 +90,9 @@ impl Default for Deadlines {
 /// Maximum numbers of open connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// In total. Each costs a few kilobytes and a file descriptor.
+    /// In total. Each connection costs a few kilobytes and a file descriptor.
     pub total: u32,
-    /// Per client network, except loopback and proxies.
+    /// Maximum per client network, except for loopback and proxies.
     pub per_address: u32,
 }
 
@@ -118,8 +119,8 @@ pub struct AdmissionLimits {
 
 /// Concurrent reads per core.
 const READS_PER_CORE: u32 = 32;
-/// Concurrent requests of visitors per core: enough to keep it busy, and few enough that a flood of them
-/// leaves time for the requests of customers.
+/// Concurrent requests of visitors per core: enough to keep the core busy, and few enough that a flood
+/// of them leaves time for requests of customers.
 const VISITORS_PER_CORE: u32 = 8;
 
 fn cores() -> u32 {
@@ -129,22 +130,22 @@ fn cores() -> u32 {
 impl Default for AdmissionLimits {
     fn default() -> AdmissionLimits {
         AdmissionLimits {
-            // Queries are CPU-bound, about 2 ms per page. With more of them, each would wait too long
-            // for a core.
+            // Queries are CPU-bound, about 2 ms per page. With more concurrent queries, each would
+            // wait too long for a core.
             reads: READS_PER_CORE * cores(),
             // Each export produces thousands of rows, for as long as its client reads.
             exports: 16,
             // Each stream costs a connection and a few kilobytes, and CPU time only when events
             // occur.
             streams: 2_000,
-            // A log-in holds its slot only until the form is read. Hashing has its own queue
-            // (`accounts/hashing`).
+            // A log-in holds its slot only until the form is read. Password hashing has its own
+            // queue (`accounts/hashing`).
             log_ins: 256,
             // Writes wait for the disk and share its syncs.
             writes: 256,
             visitors: VISITORS_PER_CORE * cores(),
-            // Long enough for a burst of small queries to pass, and short enough that a shed client
-            // can try another server at once.
+            // Long enough for a burst of small queries to pass, and short enough that a client
+            // whose request is shed can soon try another server.
             queue_timeout: Duration::from_millis(2),
         }
     }
@@ -153,7 +154,7 @@ impl Default for AdmissionLimits {
 /// Maximum bytes that requests and responses hold, for the whole process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budgets {
-    /// Request bodies, from their arrival to the response.
+    /// Bytes of request bodies, from the arrival of a body to the response.
     pub request_bytes: u64,
     /// Responses not yet written to the socket.
     pub response_bytes: u64,
@@ -169,7 +170,7 @@ impl Default for Budgets {
 }
 
 impl Budgets {
-    /// Returns the budgets for a machine with this much memory, most of which the index needs.
+    /// Returns the budgets for a machine with this much memory. The index needs most of the memory.
     fn for_memory(bytes: u64) -> Budgets {
         Budgets {
             request_bytes: (bytes / 64).clamp(16 * MIB, 256 * MIB),
@@ -184,7 +185,7 @@ pub struct DrainTimes {
     /// Time for which requests are still accepted while readiness returns 503, so that load
     /// balancers notice.
     pub delay: Duration,
-    /// Time allowed for the requests in flight after that.
+    /// Time allowed for the requests in flight after the drain delay.
     pub deadline: Duration,
 }
 

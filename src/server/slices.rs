@@ -1,6 +1,6 @@
 //! Short time slices on Linux. Under load, threads that handle connections share cores with threads
 //! that compute queries. With the kernel's default slices of a few milliseconds, a connection thread
-//! that wakes up waits for the end of another thread's slice, however little it has to do. Since Linux
+//! that wakes up waits for the end of another thread's slice, even if it has little to do. Since Linux
 //! 6.12, a thread with short slices runs at once.
 
 use rustix::process::getpriority_process;
@@ -8,8 +8,8 @@ use rustix::process::getpriority_process;
 /// Time slice in nanoseconds: the shortest that Linux accepts.
 const SLICE_NS: u64 = 100_000;
 
-/// Requests short slices for the calling thread and for those that it starts from now on. If the kernel
-/// does not support or permit them, only tail latency under load suffers.
+/// Requests short slices for the calling thread and for the threads that it starts from now on. If the
+/// kernel does not support or permit them, only tail latency under load suffers.
 #[expect(unsafe_code, reason = "a system call that no library wraps")]
 pub fn shorten() {
     let attributes = libc::sched_attr {

@@ -1,5 +1,5 @@
 //! The part of a connection's state that determines its timeouts. The stream and the requests
-//! report events; [`ConnectionState::next_timeout`] derives the deadline.
+//! report events, from which [`ConnectionState::next_timeout`] derives the deadline.
 //!
 //! An I/O timeout around the socket would not suffice: it cannot distinguish an idle connection (60 s)
 //! from a slow request head (5 s), and would count the time of a slow query against the client.
@@ -54,17 +54,17 @@ pub(super) struct ConnectionState {
     lingers: AtomicBool,
     /// Bytes of large responses that were not yet written to the socket.
     unsent: AtomicU64,
-    /// Signals that `unsent` fell below [`UNSENT_BYTES_MAX`].
+    /// Signals that `unsent` has fallen below [`UNSENT_BYTES_MAX`].
     has_room: Notify,
     /// Locked only for a few assignments.
     activity: Mutex<Activity>,
 }
 
 struct Activity {
-    /// When the last request ended or, before any, the connection began.
+    /// Time at which the last request ended or, before the first request, the connection began.
     idle_since: Instant,
     has_read: bool,
-    /// When the first byte of an incomplete request head arrived.
+    /// Time at which the first byte of an incomplete request head arrived.
     head_since: Option<Instant>,
     /// The requests in flight: one on HTTP/1.1, a few dozen on HTTP/2.
     requests: Vec<Running>,
@@ -76,7 +76,8 @@ struct Activity {
 struct Running {
     number: u64,
     deadline: Instant,
-    /// When the client last accepted a part of the response; `None` unless it is sent in parts.
+    /// Time at which the client last accepted a part of the response; `None` unless the response is
+    /// sent in parts.
     sending: Option<Instant>,
 }
 
@@ -92,7 +93,7 @@ impl Running {
 #[derive(Clone, Copy)]
 struct Blocked {
     since: Instant,
-    /// When the client last accepted bytes.
+    /// Time at which the client last accepted bytes.
     progress: Instant,
 }
 
@@ -121,7 +122,8 @@ impl ConnectionState {
         &self.deadlines
     }
 
-    /// Records that bytes were received. On HTTP/1.1 they begin a head unless a request is in flight.
+    /// Records that bytes were received. On HTTP/1.1 the bytes begin a head unless a request is in
+    /// flight.
     pub(super) fn read(&self) {
         let mut activity = self.activity();
         activity.has_read = true;
@@ -137,7 +139,7 @@ impl ConnectionState {
         }
     }
 
-    /// Records whether bytes wait for the client to read.
+    /// Records whether bytes are waiting for the client to read them.
     pub(super) fn set_blocked(&self, is_blocked: bool) {
         let mut activity = self.activity();
         if !is_blocked {
@@ -158,8 +160,8 @@ impl ConnectionState {
         number
     }
 
-    /// Records that the client accepted a part of a response, or that its first part was handed to
-    /// hyper.
+    /// Records that the client accepted a part of a response, or that the first part of it was
+    /// handed to hyper.
     pub(super) fn sending(&self, request: u64) {
         let mut activity = self.activity();
         if let Some(running) = activity.requests.iter_mut().find(|it| it.number == request) {
@@ -188,7 +190,7 @@ impl ConnectionState {
         deadlines.map(|deadline| deadline + ERROR_GRACE)
     }
 
-    /// The instant at which the connection times out unless something happens before. `is_short` means
+    /// The instant at which the connection times out unless an event happens first. `is_short` means
     /// that the server is short of memory for responses.
     pub(super) fn next_timeout(&self, is_short: bool) -> (Instant, TimeoutKind) {
         let write_stall = self.write_stall(is_short);
@@ -239,7 +241,7 @@ impl ConnectionState {
     /// Waits until the client has read enough of earlier responses.
     pub(super) async fn room(&self) {
         loop {
-            // Registered before the check, so that no signal is missed.
+            // The waiter is registered before the check, so that no signal is missed.
             let has_room = self.has_room.notified();
             if !self.is_full() {
                 return;
@@ -282,7 +284,7 @@ mod tests {
 
     fn left(state: &ConnectionState) -> (u64, TimeoutKind) {
         let (deadline, kind) = state.next_timeout(false);
-        // Rounded to whole seconds, because a test takes less than half a second.
+        // The time is rounded to whole seconds, because a test takes less than half a second.
         let left = deadline.duration_since(Instant::now()) + Duration::from_millis(500);
         (left.as_secs(), kind)
     }

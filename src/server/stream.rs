@@ -39,7 +39,7 @@ pub(super) struct MonitoredStream {
     lingering: Option<Lingering>,
 }
 
-/// State of a closed stream that still reads, so that the client can finish sending.
+/// State of a closed stream that keeps reading, so that the client can finish sending.
 struct Lingering {
     end: Pin<Box<Sleep>>,
     bytes_left: usize,
@@ -69,7 +69,7 @@ impl MonitoredStream {
         let mut piece = [0; 4096];
         while lingering.end.as_mut().poll(cx).is_pending() && lingering.bytes_left > 0 {
             let mut read = ReadBuf::new(&mut piece);
-            // After an error, the connection is closed all the same.
+            // After an error, the connection is closed anyway.
             if ready!(Pin::new(&mut **transport).poll_read(cx, &mut read)).is_err() {
                 break;
             }

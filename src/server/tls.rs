@@ -81,7 +81,7 @@ impl Tls {
         loop {
             checks.tick().await;
             let stamp = self.stamp();
-            // The two files are not replaced atomically: wait until both stop changing.
+            // The two files are not replaced atomically, so this waits until both stop changing.
             if stamp != loaded && stamp == seen {
                 self.reload();
                 loaded = stamp;
@@ -90,7 +90,8 @@ impl Tls {
         }
     }
 
-    /// Reads the files again. If they are invalid, logs an error and keeps the old certificate.
+    /// Reads the files again. If the new files are invalid, logs an error and keeps the old
+    /// certificate.
     pub fn reload(&self) {
         match read(&self.files, &ring::default_provider()) {
             Ok(key) => {

@@ -11,8 +11,9 @@ use governor::{Quota, RateLimiter};
 use crate::edge::peer::Client;
 use crate::service::error::ApiError;
 
-/// Cells of the table, half a megabyte for any number of networks. Networks that share a cell share
-/// its limit. The hash has a random seed, so no client can choose whose cell it shares.
+/// Number of cells of the table, which takes half a megabyte for any number of networks. Networks
+/// that share a cell share its limit. The hash has a random seed, so no client can choose the
+/// network whose cell it shares.
 const CELLS: usize = 1 << 16;
 
 /// The rate limiter of visitors.
@@ -39,8 +40,8 @@ impl Visitors {
         }
     }
 
-    /// Counts a request. Loopback and proxies are exempt, but a request whose proxy hides its
-    /// client is not.
+    /// Counts a request. Loopback and proxies are exempt, except for requests whose proxy does not
+    /// report the client.
     ///
     /// # Errors
     /// 429 above the limit.
