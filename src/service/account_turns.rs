@@ -65,7 +65,7 @@ impl<K> Default for OneAtATime<K> {
 }
 
 impl<K: Eq + Hash> OneAtATime<K> {
-    /// Waits for earlier requests of this key. Dropping the guard lets the next one start.
+    /// Waits for earlier requests of this key. Dropping the guard lets the next request start.
     pub async fn enter(&self, key: K) -> OwnedMutexGuard<()> {
         self.lock_of(key).lock_owned().await
     }

@@ -70,7 +70,8 @@ pub struct ResponseLimits {
 }
 
 impl ResponseLimits {
-    /// Limits of a server that waits at most `stall` for a client to read the next rows.
+    /// Creates the limits of a server that waits at most `stall` for a client to read the next
+    /// rows.
     pub fn new(stall: Duration, exports_internal: bool) -> ResponseLimits {
         let (feeds, exports, streams) = (FeedLimits::default(), Arc::default(), Arc::default());
         ResponseLimits { feeds, exports, streams, stall, exports_internal }
@@ -141,7 +142,7 @@ impl App {
         App(Arc::new(parts))
     }
 
-    /// The day that a request counts as today.
+    /// Returns the day that a request treats as today.
     pub fn as_of(&self, now: Now) -> AsOf {
         let today = Day::from_instant(now.0).unwrap_or_else(|| self.clock.today());
         AsOf { today, catch_days: self.catch_days }

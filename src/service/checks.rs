@@ -118,7 +118,7 @@ impl Checks {
         self.asked.notified().await;
     }
 
-    /// Returns the waiting names. For the worker, which settles each of them.
+    /// Returns the waiting names. The worker calls this, and settles each of them.
     pub fn take(&self) -> Vec<DomainName> {
         self.state().waiting.drain(..).collect()
     }

@@ -1,4 +1,4 @@
-//! Reasons to refuse a request. `edge/error` maps them to statuses and bodies.
+//! Reasons to refuse a request. `edge/error` maps these reasons to statuses and bodies.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -40,7 +40,7 @@ pub enum ApiError {
     BodyTooLarge { bytes_max: usize },
     #[error("Content-Type: must be application/json, without an encoding")]
     UnsupportedMediaType,
-    /// The browser sent it from a page of another site.
+    /// The browser sent the request from a page of another site.
     #[error("this request came from another site; nothing was changed")]
     CrossSite,
     #[error("not found")]
@@ -64,7 +64,7 @@ pub enum ApiError {
     /// The day's allowance is used up.
     #[error("rate limit exceeded")]
     RateLimited { plan: Plan, allowance: Allowance, retry_after_s: i64 },
-    /// A refused write. `From` maps errors with their own variant to that variant.
+    /// A refused write. `From` maps errors that have a variant of their own to that variant.
     #[error("{}", of_write(.0))]
     Write(WriteError),
     /// The query exceeded its time budget, and would do so again.
@@ -111,7 +111,8 @@ pub enum ApiError {
     Internal(anyhow::Error),
 }
 
-/// Returns the message of a refused write: its text, unless another one helps the client more.
+/// Returns the message of a refused write: the text of the error, unless another text is more
+/// helpful to the client.
 fn of_write(err: &WriteError) -> Cow<'static, str> {
     Cow::Borrowed(match err {
         WriteError::IdempotencyConflict => {
@@ -132,7 +133,7 @@ fn of_write(err: &WriteError) -> Cow<'static, str> {
             "the shared log cannot be reached; reads still work"
         }
         WriteError::Journal(_) => "writes are unavailable at the moment; reads still work",
-        // Unexpected here, because these have their own variants.
+        // The following errors do not occur here, because they have their own variants.
         WriteError::NotFound
         | WriteError::Invalid { .. }
         | WriteError::Random(_)
@@ -141,8 +142,8 @@ fn of_write(err: &WriteError) -> Cow<'static, str> {
     })
 }
 
-/// Returns the message for a query that got no turn among those of its account, or among those of
-/// all visitors.
+/// Returns the message for a query that got no turn among the queries of its account or of all
+/// visitors.
 fn of_turn(no_turn: &NoTurn, is_visitor: bool) -> String {
     let (others, advice) = match is_visitor {
         true => ("those of other visitors", "try again later, or log in"),
@@ -170,7 +171,7 @@ impl From<BadParameter> for ApiError {
 }
 
 impl ApiError {
-    /// An invalid parameter. `what` completes the sentence that starts with its name and a colon.
+    /// An invalid parameter. `what` is the text that follows its name and a colon.
     pub fn parameter(name: impl Into<Cow<'static, str>>, what: impl Display) -> ApiError {
         ApiError::coded(ParameterCode::InvalidValue, name, what)
     }

@@ -17,8 +17,8 @@ use crate::vocab::ids::AccountId;
 /// less often.
 const BURST: u32 = 20;
 const REFILL_EVERY: Duration = Duration::from_secs(60);
-/// Feeds of an account that may be built at once. They take slots of visitors, which one account must not use
-/// up.
+/// Feeds of an account that may be built at once. Feeds take slots of visitors, and one account must not use
+/// up those slots.
 const AT_ONCE_MAX: u32 = 4;
 /// Requests between two removals of idle limits.
 const SWEEP_EVERY: u32 = 4_096;

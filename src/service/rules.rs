@@ -20,8 +20,8 @@ use crate::vocab::name::DomainName;
 use crate::vocab::url::HostRules;
 use crate::work;
 
-/// Adds an active rule. `parse` reads it, given the account's data, the allowed webhook hosts, and
-/// today. `compiles` states whether `parse` compiles a regular expression.
+/// Adds an active rule. `parse` reads the rule, given the account's data, the allowed webhook
+/// hosts, and today. `compiles` states whether `parse` compiles a regular expression.
 ///
 /// # Errors
 /// The rule or a channel is refused, the plan's limit is reached, or the write fails.

@@ -90,8 +90,8 @@ pub fn ordered(
     Ok(Conditions::new(filters.pairs().chain(key).chain(order)))
 }
 
-/// Saves a search. `parse` reads its name and conditions, as of the given day. Also returns the
-/// number of names that it finds, if time suffices to count them.
+/// Saves a search. `parse` reads the name and conditions of the search, as of the given day. Also
+/// returns the number of names that it finds, if time suffices to count them.
 ///
 /// # Errors
 /// The search is refused, or the write fails.

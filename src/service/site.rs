@@ -9,8 +9,8 @@ pub struct Site {
     pub home: Option<BaseUrl>,
     /// Kind of the session cookie.
     pub cookie: CookieKind,
-    /// Whether the server is only for the owner of this machine: it listens on loopback, without TLS
-    /// and without a public URL.
+    /// Whether the server only serves the owner of this machine: it then listens on loopback,
+    /// without TLS and without a public URL.
     pub single_user: bool,
     /// Secret of the link that logs a browser in as the owner of a single-user server. Generated at
     /// each start.
@@ -31,8 +31,8 @@ pub enum CookieKind {
     /// (RFC 6265bis §4.1.3.2).
     #[default]
     Secure,
-    /// TLS only, without the prefix, which requires the path `/`. For a server below a path of a shared
-    /// host.
+    /// Sent over TLS only, and without the prefix, because the prefix requires the path `/`. For a
+    /// server below a path of a shared host.
     SecureBelow,
     /// Sent over plain HTTP too, for a server on loopback without TLS.
     PlainHttp,

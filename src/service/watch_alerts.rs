@@ -15,7 +15,7 @@ use crate::vocab::zone::{Hour, Zone};
 pub struct SentAlerts {
     pub kinds: Option<Vec<String>>,
     pub digest: Option<Hour>,
-    /// Quiet hours: the first hour in which nothing is sent, and the first one after them.
+    /// Quiet hours: the first hour in which nothing is sent, and the hour at which they end.
     pub quiet: Option<(Option<Hour>, Option<Hour>)>,
     pub zone: Option<String>,
     pub channels: Option<Vec<SentChannel>>,

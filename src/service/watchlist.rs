@@ -36,7 +36,8 @@ named_enum! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
     #[serde(rename_all = "lowercase")]
     pub enum WatchSort {
-        /// Names that can be caught soonest first: by stage, then effective release, then name.
+        /// Names that can be caught soonest come first: by stage, then effective release, then
+        /// name.
         #[default]
         Lifecycle = "lifecycle",
         Name = "name",
@@ -48,7 +49,7 @@ named_enum! {
         Release = "release",
         /// Highest maximum bid first; names without one last.
         Bid = "bid",
-        /// By venue; names without one last.
+        /// In order of venue; names without a venue last.
         Venue = "venue",
     }
 }
@@ -158,8 +159,9 @@ pub struct WatchRow {
 }
 
 impl WatchRow {
-    /// Joins an entry with its facts. An observation older than the entry belongs to another
-    /// account. It is hidden, because it would reveal that another account watches the name.
+    /// Joins an entry with its facts. An observation that is older than the entry was made for
+    /// another account. The observation is hidden, because it would reveal that another account
+    /// watches the name.
     fn new(
         entry: WatchEntry,
         details: Option<&Arc<WatchDetails>>,
@@ -211,7 +213,7 @@ impl WatchRow {
         &self.details
     }
 
-    /// The owner's alert settings for the name; `None` if those of the account apply.
+    /// The owner's alert settings for the name; `None` if the settings of the account apply.
     pub fn alerts(&self) -> Option<&EntryAlerts> {
         self.alerts.as_deref()
     }
@@ -261,7 +263,8 @@ impl WatchRow {
         self.seen.map(|seen| (seen.state, seen.at))
     }
 
-    /// Whether the name is not in the index and was not when it was added. External names use quota.
+    /// Whether the name is not in the index now, and was not when it was added. External names use
+    /// quota.
     pub fn is_external(&self) -> bool {
         self.entry.external && self.facts.is_none()
     }
@@ -276,7 +279,7 @@ impl WatchRow {
         (listed || seen) && !self.entry.registered_again
     }
 
-    /// Sort key: catchable first, names without a stage last.
+    /// Sort key: catchable names first, names without a stage last.
     fn lifecycle(&self) -> (u8, Option<Day>) {
         let Some((stage, release)) = self.facts.and_then(|facts| facts.stage) else {
             return (4, None);
@@ -349,8 +352,8 @@ impl Summary {
     }
 }
 
-/// Returns the channels that alerts can use. Before settings are saved, that is mail, if it can be
-/// sent.
+/// Returns the channels that alerts can use. Until settings are saved, the only channel is mail, if
+/// mail can be sent.
 pub fn usable_channels<'a>(
     app: &App,
     caller: &Caller,
@@ -399,8 +402,8 @@ async fn look_up_all(
             Ok(names.into_iter().map(|name| LookedUp::new(name, &searched, as_of)).collect())
         })
         .await?;
-    // An external name uses quota, so external names that have entered the corpus since are counted
-    // to free some.
+    // An external name uses quota. External names that have entered the corpus since then are
+    // therefore found first, which frees their quota.
     if let Some(external) = looked_up.iter_mut().find(|name| name.facts.is_none()) {
         let owned = app.store.user_data(caller);
         let arrived = work::run(watches_cost_us(&owned), move || {
@@ -466,7 +469,7 @@ pub async fn add<'a>(
 ) -> Result<Draft<'a, (WatchRow, Outcome)>, ApiError> {
     let LookedUp { watch, facts } = look_up(app, caller, name, WatchPatch::default(), now).await?;
     let seen = observed(app, &watch.name);
-    // Only parts are kept: holding the whole would make the write copy it.
+    // Only parts are kept: holding the whole account would force the write to copy it.
     let owned = app.store.user_data(caller);
     let details = owned.watch_details(&watch.name).map(Arc::clone);
     let alerts = owned.entry_alerts(&watch.name).map(Arc::clone);

@@ -1,6 +1,6 @@
 //! Query execution. Work longer than half a millisecond runs on the blocking pool, for at most a quarter of a
-//! second of CPU time ([`crate::vocab::budget`]). Accounts take turns ([`crate::vocab::turns`]). It stops when the
-//! client disconnects.
+//! second of CPU time ([`crate::vocab::budget`]). Accounts take turns ([`crate::vocab::turns`]). The work stops
+//! when the client disconnects.
 
 use std::cell::Cell;
 use std::num::NonZero;
@@ -27,8 +27,8 @@ pub fn cost_us(rows: usize, row_us: usize) -> u32 {
     u32::try_from(rows * row_us).unwrap_or(u32::MAX)
 }
 
-/// Runs `work` on the current thread if its estimated cost `cost_us` is small, otherwise on the blocking pool,
-/// once the account gets a turn.
+/// Runs `work` on the current thread if its estimated cost `cost_us` is small, and otherwise on the blocking
+/// pool once the account gets a turn.
 ///
 /// # Errors
 /// The errors of `work`; 503 if it gets no turn in time, 422 if it exceeds its time budget, 500 if it
@@ -54,7 +54,8 @@ pub async fn scan<T: Send + 'static>(
     run(u32::MAX, work).await
 }
 
-/// [`scan`] in a turn of `account`, for the pages of a stream, whose response has already begun.
+/// [`scan`] in a turn of `account`, for the pages of a stream: the response to its request has
+/// already begun.
 ///
 /// # Errors
 /// The errors of [`run`].
@@ -77,8 +78,8 @@ pub async fn run_or_scan<T: Send + 'static>(
     run(if scans { u32::MAX } else { cost_us }, work).await
 }
 
-/// Runs short work on the blocking pool without a turn. Meant for work with its own limit, such as exports,
-/// of which an account runs only a few at once.
+/// Runs short work on the blocking pool without a turn. Meant for work that has its own limit, such as
+/// exports: an account runs only a few at once.
 ///
 /// # Errors
 /// The errors of [`run`].
@@ -142,8 +143,8 @@ async fn run_within<T: Send + 'static>(
     })??
 }
 
-/// Niceness of the pool's threads. Computed on an async thread, which has the niceness that the
-/// operator gave the process.
+/// Niceness of the pool's threads. The niceness is computed on an async thread, which still has the
+/// niceness that the operator gave the process.
 static NICE: LazyLock<i32> = LazyLock::new(|| getpriority_process(None).unwrap_or(0) + NICER);
 
 /// Lowers the priority of the current thread of the pool, once.
@@ -152,7 +153,7 @@ fn lower_priority(nice: i32) {
         static LOWERED: Cell<bool> = const { Cell::new(false) };
     }
     if !LOWERED.replace(true) {
-        // On Linux this sets the priority of the calling thread only. A failure is harmless.
+        // On Linux, this only sets the priority of the calling thread. A failure is harmless.
         let _ = setpriority_process(None, nice);
     }
 }
