@@ -2,8 +2,8 @@
 //! account, and downloads those that changed.
 //!
 //! A token is kept in the folder of the source until shortly before it expires, because the service
-//! allows only eight log-ins in five minutes. It is sent only to `*.icann.org` and to the host of the
-//! configured URL. Links are used as the service returns them.
+//! allows only eight log-ins in five minutes. The token is sent only to `*.icann.org` and to the host
+//! of the configured URL. Links are used as the service returns them.
 
 use std::collections::HashSet;
 use std::fs;
@@ -24,7 +24,7 @@ use crate::state::{self, Approval};
 use crate::vocab::secret::Secret;
 
 pub(super) const TOKEN: &str = "token.json";
-/// Time before its expiry from which a token is no longer used.
+/// Time before its expiry at which a token is no longer used.
 const RENEWED_BEFORE: TimeDelta = TimeDelta::seconds(30);
 /// Lifetime of a token without an expiry.
 const LIFE_DEFAULT: TimeDelta = TimeDelta::hours(1);
@@ -32,7 +32,7 @@ const LIFE_DEFAULT: TimeDelta = TimeDelta::hours(1);
 const REPORT: &str = "/czds/requests/report";
 /// Maximum characters of a cell in the report.
 const CELL_MAX: usize = 70;
-/// Number of links without a zone file that a message names in full.
+/// Maximum number of links that do not lead to a zone file and are quoted in a message.
 const ODD_NAMED: usize = 3;
 /// Maximum characters of such a link in a message.
 const ODD_CHARS_MAX: usize = 100;
@@ -56,8 +56,8 @@ pub struct ZoneLinks {
 }
 
 /// Logs in, unless the token in `folder` is still valid, and returns the links to the zone files that
-/// the account may download. A link that leads elsewhere causes a warning and does not affect the
-/// others.
+/// the account may download. A link that does not lead to a zone file causes a warning and does not
+/// affect the others.
 ///
 /// # Errors
 /// The service refuses, or sends an unexpected response.
@@ -216,7 +216,7 @@ pub async fn log_in(fetcher: &Fetcher, source: &Source, folder: &Path) -> Result
     let ask = Ask { method: Method::POST, url, headers, body: Bytes::from(body) };
     fetcher.set_bearer(Secret::default());
     let text = match fetcher.text(source, ask, LINKS_MAX).await {
-        // Bad request: the service may respond so to a login with unusual characters.
+        // Bad request: the service may respond with this status to a login with unusual characters.
         Err(FetchError::Status(400)) => return Err(FetchError::Unauthorized),
         text => text?,
     };
@@ -232,7 +232,8 @@ pub async fn log_in(fetcher: &Fetcher, source: &Source, folder: &Path) -> Result
     Ok(())
 }
 
-/// Returns `exp` of a JSON Web Token without verifying the token, which is up to the service.
+/// Returns `exp` of a JSON Web Token. The token is not verified, because only the service can do
+/// that.
 fn expiry(token: &str) -> Option<DateTime<Utc>> {
     #[derive(Deserialize)]
     struct JwtClaims {

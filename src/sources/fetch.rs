@@ -2,8 +2,8 @@
 //! operator what to do.
 //!
 //! A host gets one request at a time, except that ICANN's zone files are downloaded several at once. A download
-//! is written to a `.part` file, synced, checked and renamed. The wait for each piece of a body is bounded, but
-//! not the whole download, because zone files take hours.
+//! is written to a `.part` file, synced, checked and renamed. The wait for each piece of a body is limited, but
+//! the duration of a download is not, because zone files take hours.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -68,7 +68,7 @@ pub struct Fetcher {
     idle: Duration,
     pub(super) clock: Clock,
     hosts: Arc<Hosts>,
-    /// The token of the last log-in; empty without one.
+    /// The token of the last log-in; empty before the first.
     bearer: Arc<Mutex<Secret>>,
 }
 
@@ -221,7 +221,7 @@ impl From<CodingError> for FetchError {
     }
 }
 
-/// Turns of requests to each host.
+/// Turns of requests, by host.
 #[derive(Default)]
 struct Hosts(Mutex<HashMap<String, Arc<Host>>>);
 
@@ -396,7 +396,7 @@ impl Fetcher {
         let part = part_of(url, folder);
         let mut new = self.download(source, &target, known, &part).await;
         if let (Flow::Tranco, Err(FetchError::Forbidden)) = (source.flow, &new) {
-            // At times the archive of daily lists is not accessible, but the list itself is.
+            // Sometimes the archive of daily lists is not accessible, although the list itself is.
             let id = target.path().rsplit('/').next().unwrap_or_default();
             let mut list = target.clone();
             list.set_path(&format!("/download/{id}/{}", ListRank::MAX));
@@ -490,7 +490,7 @@ impl Fetcher {
 
     /// Requests the signed link to a list.
     async fn link(&self, source: &Source, url: &Url, host: &str) -> Result<Url, FetchError> {
-        /// The link: a string in one version of the API, a member in another.
+        /// The link is a string in one version of the API and a member in another.
         #[derive(Deserialize)]
         #[serde(untagged)]
         enum LinkResult {
@@ -516,8 +516,8 @@ impl Fetcher {
         Ok(link)
     }
 
-    /// Requests the URL of Tranco's newest daily list. Its fragment contains the list's identifier and
-    /// day as file name. Returns `None` if the list is not ready.
+    /// Requests the URL of Tranco's newest daily list. The fragment of the URL contains the list's
+    /// identifier and day as a file name. Returns `None` if the list is not ready.
     async fn tranco(&self, source: &Source, url: &Url) -> Result<Option<Url>, FetchError> {
         #[derive(Deserialize)]
         struct Daily {
@@ -714,7 +714,7 @@ impl Fetcher {
     }
 }
 
-/// A list from a position on.
+/// The part of a list that starts at a position.
 struct Rest {
     from: u64,
     version: Partial,
@@ -736,7 +736,7 @@ fn conditions(rest: Option<&Rest>, held: Option<&Held>) -> HeaderMap {
     headers
 }
 
-/// Returns what a response to a request for `asked` or, without one, for a whole list contains.
+/// Returns the content of a response to a request for `asked` or, without it, for a whole list.
 fn sent(stream: &Stream, codings: &Codings, asked: Option<Rest>) -> Result<Rest, FetchError> {
     let text = |name| header(&stream.headers, name);
     let (etag, last_modified) = (text(ETAG), text(LAST_MODIFIED));
@@ -744,7 +744,7 @@ fn sent(stream: &Stream, codings: &Codings, asked: Option<Rest>) -> Result<Rest,
         let total = text(CONTENT_LENGTH).and_then(|text| text.parse().ok());
         return Ok(Rest { from: 0, version: Partial { etag, last_modified, total } });
     }
-    // The part file is not encoded, so an encoded rest does not continue it.
+    // The part file is not encoded, so an encoded remainder does not continue it.
     if !codings.is_empty() {
         return Err(FetchError::Changed);
     }
@@ -762,7 +762,7 @@ fn too_many(until: DateTime<Utc>, now: DateTime<Utc>) -> FetchError {
     FetchError::TooMany(until.format("%Y-%m-%d %H:%M UTC").to_string(), until - now)
 }
 
-/// Returns the error for an unrequested partial response.
+/// Returns the error for a partial response that was not requested.
 fn bad_range(stream: &Stream) -> FetchError {
     let range = header(&stream.headers, CONTENT_RANGE);
     let range = range.map_or("no Content-Range".to_owned(), |it| format!("Content-Range: {it}"));
@@ -796,8 +796,8 @@ async fn receive(
     Ok(bytes)
 }
 
-/// Decodes a download. A file that already has the expected packing is left as it is, because some
-/// servers declare a file's packing as its coding.
+/// Decodes a download. A file that is already packed as expected is left unchanged, because some
+/// servers declare the packing of a file as its content coding.
 fn decode(part: &Path, codings: &Codings, packing: Packing, max: u64) -> Result<(), FetchError> {
     if codings.is_empty() {
         return Ok(());
@@ -884,8 +884,8 @@ pub(super) fn part_of(url: &Url, folder: &Path) -> PathBuf {
     folder.join(format!("{}{PART_ENDING}", &sum[..PART_CHARS]))
 }
 
-/// Returns the file name of a URL: its fragment or, without one, the last segment of its path. It
-/// may contain the date or name of the list.
+/// Returns the file name of a URL: its fragment or, without one, the last segment of its path. The
+/// file name may contain the date or name of the list.
 fn file_name(url: &Url) -> String {
     let last = url.path().rsplit('/').next().unwrap_or_default();
     let last = url.fragment().unwrap_or(last);

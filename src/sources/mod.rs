@@ -2,7 +2,7 @@
 //! operator.
 //!
 //! [`settings::Source`] describes a list; [`presets`] contains the known ones. [`fetch::Fetcher`] downloads
-//! a URL to a file, unless nothing changed. [`run::Runner`] fetches a source, passes each new file to
+//! a URL to a file, unless it has not changed. [`run::Runner`] fetches a source, passes each new file to
 //! `intake` like a file of the inbox, and stores the outcome in [`state`]. [`worker::Worker`] runs sources
 //! on schedule in a server; `dropdex sources fetch` runs them on demand.
 

@@ -10,8 +10,8 @@ use crate::vocab::tables::Table;
 pub enum Class {
     /// A public list or table, which needs no account and is part of `--all-free`.
     Free,
-    /// Off until its terms are accepted. For lists of marketplaces without a documented API, and zones
-    /// that other lists cover.
+    /// The source is off until its terms are accepted. This is for lists of marketplaces without a
+    /// documented API, and for zones that other lists cover.
     Terms,
     /// Needs an account with the publisher.
     Account,
@@ -43,7 +43,7 @@ pub enum Packing {
 pub enum Flow {
     /// The URL returns the list.
     Direct,
-    /// The URL returns JSON with a signed link to the list, on the same host or this one.
+    /// The URL returns JSON with a signed link to the list, on the same host or on the given one.
     Link(&'static str),
     /// The URL returns JSON with the identifier of Tranco's daily list.
     Tranco,
@@ -68,7 +68,7 @@ pub struct Preset {
     /// Whether lists are cumulative, so that only the newest is fetched.
     pub newest_only: bool,
     pub flow: Flow,
-    /// The kind of table, if it is not a list of names.
+    /// The kind of table, if the source is not a list of names.
     pub table: Option<Table>,
     pub format: Format,
     pub packing: Packing,
@@ -135,11 +135,11 @@ const RANKED: Preset = Preset {
 /// A zone whose registry permits transfers to anyone.
 const TRANSFER: Preset =
     Preset { flow: Flow::Transfer, format: Format::Zone, max_mib: TRANSFER_MIB_MAX, ..PLAIN };
-/// Maximum size of a transfer in MiB. A signed zone has several times the bytes of its delegations;
-/// only these are kept.
+/// Maximum size of a transfer in MiB. A signed zone is several times as large as its delegations,
+/// and only the delegations are kept.
 pub const TRANSFER_MIB_MAX: u32 = 4 << 10;
 
-/// A zone of Switch, with the key published on its page.
+/// A zone of Switch, transferred with the key that is published on its page.
 const SWITCH: Preset = Preset {
     class: Class::Account,
     schedule: Schedule::hours(6),
@@ -322,7 +322,7 @@ pub static PRESETS: &[Preset] = &[
         urls: &[
             "https://www.afnic.fr/wp-media/ftp/documentsOpenData/{month}_OPENDATA_A-NomsDeDomaineEnPointFr.zip",
         ],
-        // This month's list, or that of one of the two previous months.
+        // This month's list, or the list of one of the two previous months.
         days: (-62, 0),
         newest_only: true,
         format: Format::History,
@@ -448,7 +448,7 @@ pub static PRESETS: &[Preset] = &[
         flow: Flow::Czds,
         format: Format::Zone,
         packing: Packing::Gzip,
-        // A daily run could come a minute before the 24 hours are over.
+        // A daily run could start a minute before the 24 hours are over.
         schedule: Schedule::hours(3),
         head_first: true,
         hours_between: 24,

@@ -27,7 +27,7 @@ use crate::{czds, fetch, state};
 /// Files in the folder of a source that persist between runs.
 const KEPT: [&str; 3] = [state::STATE, state::LOCK, czds::TOKEN];
 const REFUSED: &str = "refused";
-/// Maximum number of failures of a run to report in full.
+/// Maximum number of failures of a run that are reported in full.
 const FAILURES_NAMED: usize = 5;
 /// Maximum number of pages of a list.
 const PAGES_MAX: u32 = 100;
@@ -83,8 +83,8 @@ pub struct Report {
     pub lists: u32,
     pub rows: u64,
     pub rejected: u64,
-    /// Number of zone files and registry lists compared with earlier ones, which on most days results in
-    /// drops.
+    /// Number of zone files and registry lists that were compared with earlier ones. On most days, this
+    /// results in drops.
     pub compared: u32,
     pub error: Option<String>,
     /// Warnings about the fetched lists.
@@ -105,7 +105,7 @@ impl Failed {
     }
 
     /// Whether the other zones would fail as well, because of a pause, new terms or a refused login.
-    /// A single zone may simply not be approved for the account.
+    /// By contrast, a single zone may fail because it is not approved for the account.
     fn concerns_all(&self) -> bool {
         matches!(self.retry, Retry::After(_) | Retry::OnRequest)
     }
@@ -130,7 +130,7 @@ impl From<anyhow::Error> for Failed {
     }
 }
 
-/// The failures of a run, so that no failed list hides another.
+/// The failures of a run, collected so that no failed list hides another.
 #[derive(Default)]
 struct Failures(Vec<Failed>);
 
@@ -142,7 +142,8 @@ impl Failures {
     }
 
     /// Returns all failures as text, and when to retry. Failures that need an operator or a pause take
-    /// precedence over temporary ones, and these over waiting for the next run.
+    /// precedence over temporary failures, and these take precedence over failures that wait for the
+    /// next run.
     fn summary(&self) -> Option<(String, Retry)> {
         let retry = self.0.iter().map(|failed| failed.retry).max_by_key(|retry| match retry {
             Retry::NextRun => (0, TimeDelta::zero()),
@@ -175,7 +176,7 @@ impl<I: Intake> Runner<I> {
         let mut state = self.folder.state(&source.name);
         tidy(folder, &state).with_context(|| folder.display().to_string())?;
         if source.table.is_some_and(|table| !self.tables.holds(table)) {
-            // The table's file was removed, so that the compiled copy is in use.
+            // The table's file was removed, so the compiled-in copy is in use.
             state.held.clear();
             state.version = None;
         }
@@ -456,7 +457,7 @@ enum Taken {
     Early,
 }
 
-/// Returns the counter of a source's runs.
+/// Returns the counter for runs of a source.
 pub fn runs_total(source: &str, outcome: RunOutcome) -> metrics::Counter {
     let (source, outcome) = (source.to_owned(), outcome.as_str());
     metrics::counter!("dropdex_source_runs_total", "source" => source, "outcome" => outcome)
@@ -513,7 +514,7 @@ fn tidy(folder: &Path, state: &SourceState) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Keeps a refused list for the operator. It replaces the previous one.
+/// Keeps a refused list for the operator. The list replaces the list refused before.
 fn keep_refused(path: &Path) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new(".")).join(REFUSED);
     if folder.exists() {
@@ -523,7 +524,7 @@ fn keep_refused(path: &Path) -> std::io::Result<()> {
     fs::rename(path, folder.join(path.file_name().unwrap_or_default()))
 }
 
-/// Returns the URL of the page after the one in the file; `io.json` is followed by
+/// Returns the URL of the page that follows the one in the file: `io.json` is followed by
 /// `io/page:2.json`.
 fn next_page(url: &Url, path: &Path) -> Option<Url> {
     #[derive(Deserialize)]

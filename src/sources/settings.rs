@@ -82,7 +82,7 @@ pub struct Source {
     pub login_url: Option<Url>,
     /// The zones to download; empty for all.
     pub zones: Vec<String>,
-    /// Choice in the settings file; `None` leaves it to `dropdex sources enable`.
+    /// Choice in the settings file; with `None`, `dropdex sources enable` decides.
     pub enabled: Option<bool>,
 }
 
@@ -128,7 +128,7 @@ impl From<&Preset> for Source {
 }
 
 impl Source {
-    /// Returns the URLs of today's lists; newest first, if only the newest counts.
+    /// Returns the URLs of today's lists; newest first if only the newest is needed.
     pub fn urls(&self, today: Day) -> Vec<Url> {
         let days = || (self.days.0..=self.days.1).map(|days| today.plus(days));
         let urls = self.addresses.iter().flat_map(|address| match address.is_dated() {
@@ -143,7 +143,7 @@ impl Source {
         urls
     }
 
-    /// Whether each list has its own URL, so that an ingested one is not fetched again.
+    /// Whether each list has its own URL, so that an ingested list need not be fetched again.
     pub fn is_dated(&self) -> bool {
         self.addresses.iter().all(Address::is_dated)
     }
@@ -192,8 +192,8 @@ pub fn shown(url: &Url) -> String {
 }
 
 /// The URL of a list: http or https, possibly with the day of the list in it, or `axfr` with a name
-/// server and a zone. A fragment gives the file name, if the URL identifies neither day nor list.
-/// Invariant: a valid URL on every day, without user name.
+/// server and a zone. A fragment gives the file name if the rest of the URL identifies neither the
+/// day nor the list. Invariant: a valid URL on every day, without user name.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Address(String);
@@ -209,7 +209,7 @@ impl Address {
         Url::parse(&filled(&self.0, day)).expect("a URL on every day")
     }
 
-    /// Whether it gives a name server and a zone.
+    /// Whether the URL gives a name server and a zone.
     pub fn is_transfer(&self) -> bool {
         self.on(Day::MIN).scheme() == TRANSFER
     }

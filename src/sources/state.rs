@@ -31,8 +31,8 @@ const HELD_MAX: usize = 80;
 const RETRY_SECONDS: [i64; 3] = [15, 60, 300];
 /// Number of runs that determine the usual number of rows.
 const SIZES_MAX: usize = 15;
-/// Divisor of the usual number of rows: a list with at most the quotient counts as shrunk. Usual
-/// numbers below [`USUAL_LEAST`] are ignored.
+/// A list with at most 1/N of the usual number of rows, where N is this number, counts as shrunk.
+/// Usual numbers below [`USUAL_LEAST`] are ignored.
 const SHRUNK_TIMES: u64 = 10;
 const USUAL_LEAST: u64 = 20;
 /// Shortest and longest pause that a server may request.
@@ -43,7 +43,7 @@ const PAUSE_MAX: TimeDelta = TimeDelta::hours(24);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
     pub enabled: bool,
-    /// When the choice was made and, for a source with terms, the terms were accepted.
+    /// Time at which the choice was made and, for a source with terms, the terms were accepted.
     pub at: DateTime<Utc>,
 }
 
@@ -67,7 +67,7 @@ pub struct Approval {
     pub zone: String,
     /// Status as named by the service: `Approved`, `Pending`, `Expired`.
     pub status: String,
-    /// When the access ends, in the format of the service.
+    /// Time at which the access ends, in the format of the service.
     pub expires: Option<String>,
 }
 
@@ -80,7 +80,8 @@ pub struct Known {
     pub partial: Option<Partial>,
 }
 
-/// The version of a list whose download was interrupted. The rest must have the same version.
+/// The version of a list whose download was interrupted. The remaining bytes must be from the same
+/// version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", from = "StoredPartial")]
 pub struct Partial {
@@ -120,15 +121,15 @@ impl From<StoredPartial> for Partial {
 }
 
 impl Partial {
-    /// Returns the value of `If-Range`, a strong ETag or the date. Without one, the download cannot be
-    /// resumed.
+    /// Returns the value of `If-Range`, a strong ETag or the date. Without either, the download cannot
+    /// be resumed.
     pub fn validator(&self) -> Option<&str> {
         let strong = self.etag.as_deref().filter(|tag| !tag.starts_with("W/"));
         strong.or(self.last_modified.as_deref())
     }
 
-    /// Whether a part with these facts may have the same version. Facts that one of them lacks are
-    /// ignored.
+    /// Whether a part with these facts may be from the same version. Facts that one of them lacks
+    /// are ignored.
     pub fn fits(&self, other: &Partial) -> bool {
         fn same<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
             one.is_none() || other.is_none() || one == other
@@ -143,9 +144,9 @@ impl Partial {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
-    /// The error, in words that an operator can act on.
+    /// The error, worded so that an operator can act on it.
     pub text: String,
-    /// First of the failures in a row.
+    /// Time of the first of the consecutive failures.
     pub since: DateTime<Utc>,
     /// Number of quick retries used.
     pub tries: u32,
@@ -153,16 +154,16 @@ pub struct Problem {
     pub waits: bool,
 }
 
-/// When a failure is retried.
+/// Time at which a failure is retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
-    /// Three times within minutes, then at the next run.
+    /// The failure is retried three times within minutes, then at the next run.
     Soon,
-    /// When the server allows it.
+    /// The failure is retried when the server allows it.
     After(TimeDelta),
-    /// At the next run of the schedule.
+    /// The failure is retried at the next run of the schedule.
     NextRun,
-    /// When the operator requests it.
+    /// The failure is retried when the operator requests it.
     OnRequest,
 }
 
@@ -186,12 +187,12 @@ pub struct SourceState {
     /// Zones of CZDS; empty for other sources.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<Approval>,
-    /// When a run last reached the source without a failure.
+    /// Time of the last run that reached the source without a failure.
     pub last_success: Option<DateTime<Utc>>,
     /// When a run last failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_failure: Option<DateTime<Utc>>,
-    /// When a list was last ingested.
+    /// Time at which a list was last ingested.
     pub last_list: Option<DateTime<Utc>>,
     pub rows: u64,
     pub rejected: u64,
@@ -283,7 +284,7 @@ impl SourceState {
         self.problem = Some(Problem { text, since, tries, waits: retry == Retry::OnRequest });
     }
 
-    /// Records how many rows each list of a run had.
+    /// Records the number of rows of each list of a run.
     pub fn grew(&mut self, rows: u64) {
         if self.sizes.len() >= SIZES_MAX {
             self.sizes.remove(0);
@@ -291,7 +292,7 @@ impl SourceState {
         self.sizes.push(rows);
     }
 
-    /// Describes how much shorter the last list is than earlier ones.
+    /// Describes by how much the last list is shorter than earlier ones.
     fn shrunk(&self) -> Option<String> {
         let (&last, before) = self.sizes.split_last()?;
         let mut before = before.to_vec();
@@ -306,7 +307,7 @@ impl SourceState {
         })
     }
 
-    /// Returns warnings about a last run that fetched the lists nevertheless.
+    /// Returns the warnings of the last run, if it fetched the lists nevertheless.
     pub fn warnings(&self) -> Vec<String> {
         self.odd.iter().cloned().chain(self.shrunk()).collect()
     }
@@ -334,7 +335,7 @@ fn next_run(source: &Source, now: DateTime<Utc>, jitter: f64) -> DateTime<Utc> {
 #[derive(Clone, Debug)]
 pub struct Folder(PathBuf);
 
-/// A source locked by this process for fetching, until drop.
+/// A source that this process has locked for fetching; the lock is released on drop.
 #[derive(Debug)]
 pub struct Lease {
     /// The folder of the source.
@@ -416,8 +417,8 @@ impl Folder {
         Ok(settings.sources.iter().map(view).collect())
     }
 
-    /// Returns the names of sources with a choice or state here that the settings do not define, because a
-    /// backup was restored without its settings file, or a source was removed.
+    /// Returns the names of sources with a choice or state here that the settings do not define, for
+    /// example because a backup was restored without its settings file, or because a source was removed.
     ///
     /// # Errors
     /// The choices cannot be read.
@@ -443,7 +444,7 @@ named_enum! {
         Ok = "ok",
         /// The last run fetched the lists, with warnings.
         Doubtful = "doubtful",
-        /// The last run failed, and is retried.
+        /// The last run failed and will be retried.
         Failing = "failing",
         /// No run has succeeded for two intervals of the schedule.
         Late = "late",
@@ -472,8 +473,8 @@ pub struct View {
 }
 
 impl View {
-    /// Whether the source is fetched, according to the settings file or, without an entry there, to
-    /// the choice.
+    /// Whether the source is fetched, according to the settings file or, without an entry there,
+    /// the operator's choice.
     pub fn is_enabled(&self) -> bool {
         self.source.enabled.unwrap_or(self.choice.is_some_and(|choice| choice.enabled))
     }
@@ -507,8 +508,9 @@ impl View {
         is_on.then(|| self.state.next_run.map_or(now, |next| next.max(now)))
     }
 
-    /// Returns how long the source is overdue: beyond two intervals of its schedule since its last
-    /// success or, without one, since it was enabled. `None` if it is on time or off.
+    /// Returns how long the source has been overdue. A source is overdue two intervals of its
+    /// schedule after its last success or, without one, after it was enabled. `None` if the source
+    /// is on time or off.
     pub fn late_by(&self, now: DateTime<Utc>) -> Option<TimeDelta> {
         let since = self.choice.map(|choice| choice.at);
         let since = self.state.problem.as_ref().map(|problem| problem.since).or(since);

@@ -20,9 +20,10 @@ use crate::vocab::clock::Clock;
 
 /// Interval between checks for due sources.
 const PERIOD: Duration = Duration::from_secs(2);
-/// Maximum time that new lists wait for sources still running, so that one index is built for all.
+/// Maximum time that new lists wait for sources that are still running, so that one index is built
+/// for all.
 const GATHER_MAX: Duration = Duration::from_secs(60);
-/// Pause after finding the folder unusable.
+/// Pause after the folder was found to be unusable.
 const PAUSE: Duration = Duration::from_secs(60);
 
 /// The worker that fetches sources.
@@ -84,8 +85,8 @@ impl Worker {
         worker
     }
 
-    /// Fetches due sources until `stop` is done. Runs in progress are then aborted; nothing is left
-    /// half done.
+    /// Fetches due sources until `stop` is done. Runs in progress are then aborted; their lists and
+    /// states stay consistent.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
         let work = self.work();
