@@ -27,8 +27,8 @@ const JOB_SECONDS: [f64; 8] = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
     Counter,
-    /// A counter with labels. The recording code or the table below registers the label values known in
-    /// advance.
+    /// A counter with labels. Label values that are known in advance are registered by the recording
+    /// code or by the table below.
     Counters,
     Gauge,
     /// A histogram of seconds.

@@ -1,5 +1,5 @@
-//! The request that a thread is working on, so that log lines can name it and its work is charged to its
-//! account.
+//! The request that a thread is working on, so that log lines can name the request, and its work is
+//! charged to its account.
 //!
 //! A `tracing` span would format its fields for every request, although hardly any request logs a line.
 //! A pointer to existing fields costs almost nothing.
@@ -66,7 +66,7 @@ fn random_bytes() -> [u8; ID_BYTES] {
     }
     POOL.with_borrow_mut(|(left, pool)| {
         if *left == 0 {
-            // IDs are not secrets, so if the system call fails, old bytes are reused.
+            // If the system call fails, old bytes are reused, because IDs are not secrets.
             let _ = getrandom::fill(pool);
             *left = POOL_BYTES;
         }
@@ -113,13 +113,13 @@ impl Current {
         self.client
     }
 
-    /// Makes this the request of the current thread until the guard is dropped.
+    /// Makes this request the one of the current thread until the guard is dropped.
     pub fn enter(self: &Arc<Current>) -> Entered {
         Entered { before: CURRENT.replace(Some(Arc::clone(self))) }
     }
 
     pub(super) fn set_route(&self, route: &MatchedPath) {
-        // Set only once, because a request passes one router.
+        // The route is set only once, because a request passes through one router.
         let _ = self.route.set(route.clone());
     }
 
@@ -151,7 +151,7 @@ pub struct Entered {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        // The thread-local no longer exists while its thread exits.
+        // The thread-local no longer exists when its thread is exiting.
         let _ = CURRENT.try_with(|current| current.replace(self.before.take()));
     }
 }
@@ -176,7 +176,7 @@ pub fn account() -> Option<AccountId> {
 pub fn set_account(account: u64) {
     with_current(|current| {
         if let Some(current) = current {
-            // Set only once, because a request belongs to one account.
+            // The account is set only once, because a request belongs to one account.
             let _ = current.account.set(account);
         }
     });

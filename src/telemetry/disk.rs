@@ -8,7 +8,7 @@ use metrics::{Counter, Histogram, counter, histogram};
 
 use crate::journal::fs::{DirLock, Fs, FsFile};
 
-/// Extension of the files whose syncs writers wait for. The mark is written in the background and
+/// Extension of the files for whose syncs writers wait. The mark is written in the background and
 /// not measured.
 const SEGMENT: &str = "seg";
 

@@ -95,7 +95,7 @@ impl Listener {
                 () = &mut stop => return,
                 _ = upkeep.tick() => {
                     let handle = self.exporter.handle.clone();
-                    // The panic hook logs a panic; only this tick is lost.
+                    // If the upkeep panics, the panic hook logs it, and only this tick is lost.
                     let _ = spawn_blocking(move || handle.run_upkeep()).await;
                 }
                 Some(_) = connections.join_next() => {}
@@ -122,7 +122,7 @@ async fn serve(stream: TcpStream, router: Router, _slot: OwnedSemaphorePermit) {
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(BUFFER_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    // All errors are caused by the client, which disconnected or sent invalid HTTP.
+    // All errors are caused by a client that disconnected or sent invalid HTTP.
     let _ = timeout(CONNECTION_TIMEOUT, connection).await;
 }
 

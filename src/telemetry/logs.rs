@@ -1,12 +1,13 @@
 //! The log on standard error, as text or as JSON lines.
 //!
-//! Fields may contain text from clients. Both formats bound the length of a field. JSON escapes it; the
-//! text format escapes line breaks and terminal sequences, so that a client cannot forge a log line.
+//! Fields may contain text from clients. Both log formats bound the length of a field. JSON escapes the
+//! text; the text format escapes line breaks and terminal sequences, so that a client cannot forge a
+//! log line.
 //!
 //! A line that cannot be written is lost and counted; it never ends or delays a request ([`Output`]).
 //!
-//! The JSON format of `tracing-subscriber` does not bound fields, and needs a span per request to
-//! add the request to a line ([`current`](crate::current)).
+//! The JSON format of `tracing-subscriber` does not bound fields, and requires a span per request
+//! to add the request to a line ([`current`](crate::current)).
 
 use std::fmt::{self, Debug, Write};
 use std::io::{self, IsTerminal};
@@ -37,13 +38,14 @@ const FIELD_BYTES_MAX: usize = 256;
 /// Maximum length of a message or an error, which may name a path and a remedy.
 const MESSAGE_BYTES_MAX: usize = 2048;
 
-/// Maximum time that a line waits for a stalled reader. Later lines do not wait until it reads again.
+/// Maximum time that a line waits for a stalled reader. Later lines do not wait for the reader
+/// until it reads again.
 const READER_WAIT: Duration = Duration::from_millis(100);
 /// Bytes that a pipe accepts without blocking once it is writable (`PIPE_BUF`).
 const PIPE_BYTES: usize = 4096;
 
-/// The filter for level `info`. It quiets libraries that log every segment or request at that
-/// level.
+/// The filter for level `info`. The filter quiets libraries that log every segment or request at
+/// that level.
 const INFO: &str = "info,rmcp=warn,tantivy=warn";
 
 /// Whether the log of this process is JSON lines.
@@ -75,7 +77,7 @@ pub fn start(logs: &Logs, default: &str) -> anyhow::Result<()> {
         Err(_) => parse_level(level)?,
     };
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| STDERR.writer());
-    // Otherwise the library reports a failed line with `eprintln!`, which panics.
+    // Without this, the library reports a failed line with `eprintln!`, which panics.
     let builder = builder.log_internal_errors(false);
     let fields = debug_fn(write_field).delimited(" ");
     let format = Format::default().with_target(false).with_ansi(io::stderr().is_terminal());
@@ -86,7 +88,7 @@ pub fn start(logs: &Logs, default: &str) -> anyhow::Result<()> {
         // The default hook writes plain text.
         std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     } else if is_journald() {
-        // journald stores the time of each line.
+        // The time is omitted, because journald stores the time of each line.
         builder.fmt_fields(fields).event_format(TextFormat(format.without_time())).init();
     } else {
         builder.fmt_fields(fields).event_format(TextFormat(format)).init();
@@ -144,7 +146,7 @@ where
 /// Writes all bytes, waiting at most `patience` in total for the reader.
 ///
 /// # Errors
-/// The number of bytes written, and the reason: [`Errno::AGAIN`] for a stalled reader.
+/// Returns the number of bytes written and the reason, [`Errno::AGAIN`] for a stalled reader.
 fn write(file: &impl AsFd, bytes: &[u8], patience: Duration) -> Result<(), (usize, Errno)> {
     let deadline = Instant::now() + patience;
     let mut written = 0;
@@ -158,7 +160,7 @@ fn write(file: &impl AsFd, bytes: &[u8], patience: Duration) -> Result<(), (usiz
         match wrote {
             Ok(wrote) => written += wrote,
             Err(Errno::INTR) => {}
-            // Another process that writes to the same pipe filled it first.
+            // Another process that writes to the same pipe has filled it first.
             Err(Errno::AGAIN) if !left.is_zero() => {}
             Err(err) => return Err((written, err)),
         }

@@ -6,8 +6,8 @@
 //! ([`current`]), query times ([`query`]), the metered disk of the journal ([`disk`]) and the process
 //! ([`process`]). Without a listener, the macros do nothing.
 //!
-//! No label contains text chosen by clients: routes are templates, and methods and statuses are
-//! classes.
+//! No label contains text chosen by clients: route labels are templates, and method and status
+//! labels are classes.
 
 pub mod catalogue;
 pub mod current;

@@ -1,4 +1,4 @@
-//! Metrics of the process, from `/proc/self`. On systems without it they are absent.
+//! Metrics of the process, from `/proc/self`. On systems without `/proc`, they are absent.
 //!
 //! The `metrics-process` crate exports the same values as `process_resident_memory_bytes` and so on.
 //! Our names are older, and the shipped alerts and dashboard use them.
@@ -12,7 +12,7 @@ use rustix::process::{Resource, getrlimit};
 /// Unit of CPU times in `/proc` (`USER_HZ`), a constant of Linux.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// The start of the process, by both clocks.
+/// The start of the process, by the wall clock and the monotonic clock.
 pub struct Started {
     at: Instant,
     unix_s: f64,
@@ -38,7 +38,7 @@ impl Started {
             gauge!("dropdex_threads").set(threads as f64);
         }
         if let Ok(fds) = fs::read_dir("/proc/self/fd") {
-            // Counting opens one descriptor itself.
+            // The count itself opens one descriptor.
             gauge!("dropdex_open_fds").set(fds.count().saturating_sub(1) as f64);
         }
         if let Some(limit) = getrlimit(Resource::Nofile).current {
@@ -57,8 +57,8 @@ fn number_after(text: &str, name: &str) -> Option<u64> {
     rest.split_whitespace().next()?.parse().ok()
 }
 
-/// User plus system time: fields 14 and 15 (proc_pid_stat(5)). They are located from the end of
-/// field 2, the name, because it may contain spaces.
+/// User plus system time: fields 14 and 15 (proc_pid_stat(5)). The fields are located from the end
+/// of field 2, the name, because it may contain spaces.
 fn cpu_ticks(stat: &str) -> Option<u64> {
     let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(11);
     let mut next = || fields.next()?.parse::<u64>().ok();

@@ -47,7 +47,8 @@ pub(super) fn register() {
     LazyLock::force(&DURATIONS);
 }
 
-/// Threshold of the slow-query log in microseconds. Global, because the log is global.
+/// Threshold of the slow-query log in microseconds. The threshold is global, because the log is
+/// global.
 static SLOW_US: AtomicU64 = AtomicU64::new(u64::MAX);
 
 /// Sets the threshold of the slow-query log.
@@ -59,7 +60,7 @@ pub fn set_slow_threshold(slow: Duration) {
 pub struct QueryTimer {
     kind: QueryKind,
     started: Instant,
-    /// Stored here because the query may finish on a thread of the blocking pool.
+    /// The request is stored here because the query may finish on a thread of the blocking pool.
     current: Option<Arc<Current>>,
 }
 

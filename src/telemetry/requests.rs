@@ -99,7 +99,7 @@ pub fn record_route<B>(request: Request<B>) -> Request<B> {
     request
 }
 
-/// Label values for methods. Clients can invent methods, which share the last value.
+/// Label values for methods. Clients can invent methods; all invented ones share the last value.
 mod methods {
     use axum::http::Method;
 

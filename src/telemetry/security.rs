@@ -19,7 +19,7 @@ named_enum! {
     pub enum SecurityEvent {
         LogIn = "log_in",
         LogInFailed = "log_in_failed",
-        /// Refused without checking the password, after too many attempts.
+        /// A log-in refused without checking the password, after too many attempts.
         LogInLimited = "log_in_limited",
         LogOutEverywhere = "log_out_everywhere",
         SignUp = "sign_up",
