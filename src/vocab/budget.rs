@@ -1,10 +1,12 @@
 //! CPU time budgets of queries. The work of a request runs under a [`Budget`]; long loops call
 //! [`spent`] every few thousand steps and stop early when the budget is used up. [`Budget::lend`]
-//! then discards the incomplete result and returns the reason. The loops need no parameter and no
-//! error for this. Outside of requests (rebuilds, matching, commands), the budget is unlimited.
+//! then discards the incomplete result and returns the reason. Therefore the loops need neither a
+//! parameter nor an error for an exhausted budget. Outside of requests (rebuilds, matching,
+//! commands), the budget is unlimited.
 //!
-//! The budget is CPU time, so waiting for a core on a busy machine costs nothing. It ends at once when
-//! the client disconnects. The same calls give way to the work of other accounts ([`crate::turns`]).
+//! The budget is CPU time, so waiting for a core on a busy machine costs nothing. A budget ends at
+//! once when the client disconnects. The same calls give way to the work of other accounts
+//! ([`crate::turns`]).
 
 use std::cell::RefCell;
 use std::fs;
@@ -54,8 +56,8 @@ struct Running {
     time_max: Duration,
     /// Earliest instant at which the CPU time can be used up. The CPU clock is read only after it.
     until: Instant,
-    /// The thread's CPU time at the start; `None` if the system does not report it; wall time is
-    /// then used instead.
+    /// The thread's CPU time at the start; `None` if the system does not report it, in which case
+    /// wall time is used.
     begun: Option<Duration>,
     gone: Arc<AtomicBool>,
     spent: Option<Spent>,
@@ -100,14 +102,14 @@ impl Budget {
 }
 
 /// Returns true if the work on this thread must stop. A call takes about 30 ns within a request, so
-/// call it every few thousand steps. It blocks while the work of other accounts comes first, so no
-/// lock may be held.
+/// call it every few thousand steps. The call blocks while the work of other accounts comes first,
+/// so no lock may be held.
 pub fn spent() -> bool {
     RUNNING.with_borrow_mut(|running| running.as_mut().is_some_and(Running::look))
 }
 
-/// As [`spent`], for work that has its own limit and is not charged: returns true if its client has
-/// disconnected.
+/// As [`spent`], but for work that has its own limit and is not charged to the budget: returns true
+/// only if the client has disconnected.
 pub fn abandoned() -> bool {
     RUNNING.with_borrow_mut(|running| {
         running.as_mut().is_some_and(|running| {
@@ -117,7 +119,7 @@ pub fn abandoned() -> bool {
     })
 }
 
-/// Runs `work` within the rest of this thread's budget; `None` if that does not suffice. The
+/// Runs `work` within the rest of this thread's budget; `None` if the rest does not suffice. The
 /// surrounding work continues in either case.
 pub fn in_time<T>(work: impl FnOnce() -> T) -> Option<T> {
     let done = (!spent()).then(work);
@@ -146,10 +148,10 @@ pub fn shared<T>(work: impl FnOnce() -> T) -> T {
 
 /// Runs `work` for each item on all cores, within the rest of this thread's budget, which is
 /// charged for the time of all cores. A single item runs on this thread. Results are in the order
-/// of the items. `work` must not wait for other work of this pool. Items run in rounds, between
-/// which the work of other accounts gets its turn, because threads of the pool cannot give way.
+/// of the items. `work` must not wait for other work of this pool. Items run in rounds; between
+/// rounds the work of other accounts gets its turn, because threads of the pool cannot give way.
 pub fn on_all_cores<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
-    /// Its threads inherit the priority of the query thread that starts them.
+    /// The threads of the pool inherit the priority of the query thread that starts them.
     static POOL: LazyLock<Option<ThreadPool>> =
         LazyLock::new(|| ThreadPoolBuilder::new().build().ok());
     let Some(pool) = (items.len() > 1).then(|| POOL.as_ref()).flatten() else {
@@ -185,7 +187,7 @@ pub fn on_all_cores<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Syn
     done
 }
 
-/// Rest of a budget, shared by several threads.
+/// The unused part of a budget, shared by several threads.
 struct Share {
     time_max: Duration,
     used_ns: AtomicU64,
@@ -237,7 +239,7 @@ impl Share {
     }
 }
 
-/// Replaces a thread's budget and restores the previous one on drop, also during a panic.
+/// Replaces a thread's budget and restores the previous one on drop, even during a panic.
 struct Lent {
     before: RefCell<Option<Running>>,
 }

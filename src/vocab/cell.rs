@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// Characters that start a formula in a spreadsheet, or that start a line or cell which may hold
-/// one. The last four are the full-width forms, which spreadsheets of East Asian locales treat
+/// Characters that start a formula in a spreadsheet, or start a new line or cell, which may hold a
+/// formula. The last four are the full-width forms, which spreadsheets of East Asian locales treat
 /// alike.
 const FORMULA_STARTS: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
 

@@ -11,7 +11,8 @@ use crate::named::{named_enum, parse_named};
 
 named_enum! {
     /// Kind of an event.
-    // The change log and user data store it by its place in the list, sets as bits: append only.
+    // The change log and user data store a kind by its position in this list, and sets as bits, so
+    // only append to the list.
     #[derive(
         Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
     )]
@@ -39,7 +40,7 @@ named_enum! {
 parse_named!(ChangeKind);
 
 impl ChangeKind {
-    /// Returns the kind at a place in the list.
+    /// Returns the kind at a position in the list.
     pub fn at(place: u8) -> Option<ChangeKind> {
         ChangeKind::ALL.get(usize::from(place)).copied()
     }
@@ -99,7 +100,7 @@ impl FromIterator<ChangeKind> for ChangeKinds {
 
 named_enum! {
     /// Origin of an event.
-    // The change log stores it by its place in the list: append only.
+    // The change log stores it by its position in this list, so only append to the list.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ToSchema)]
     #[schema(rename_all = "snake_case")]
     pub enum ChangeSource {

@@ -25,7 +25,7 @@ pub struct Chat {
     pub hook: Hook,
 }
 
-/// Credentials that the service issued to the owner. A service uses one or two of these.
+/// Credentials that the service issued to the owner. Each service uses one or two of these fields.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hook {
     pub url: Option<WebhookUrl>,

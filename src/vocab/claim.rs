@@ -7,7 +7,7 @@ use crate::named::{named_enum, parse_named};
 
 named_enum! {
     /// Outcome of a backorder.
-    // Stored by its place in the list: append only.
+    // Stored by its position in this list, so only append to the list.
     #[derive(
         Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
     )]

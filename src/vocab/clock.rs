@@ -41,7 +41,7 @@ impl From<Clock> for ClockMessage {
             Some(_) => TimeDelta::zero(),
             None => clock.now() - system_now(),
         };
-        // The two clocks are read in direct succession.
+        // The two clocks are read one directly after the other.
         let ahead_ms = Some(ahead.num_milliseconds()).filter(|it| it.abs() > 1_000);
         ClockMessage { pinned: clock.pinned, ahead_ms: ahead_ms.unwrap_or(0) }
     }
@@ -54,7 +54,7 @@ impl From<ClockMessage> for Clock {
 }
 
 impl Clock {
-    /// Returns the system's clock, in UTC. It is not trusted before [`Clock::start`].
+    /// Returns the system's clock, in UTC. The clock is not trusted before [`Clock::start`].
     pub fn system() -> Clock {
         // A process has one such clock, which lives as long as the settings.
         let trust = Box::leak(Box::default());
@@ -72,9 +72,9 @@ impl Clock {
         self.pinned
     }
 
-    /// Returns the current instant, UTC. A request reads it once and passes it on. While the
-    /// system's clock is not trusted, the time continues from the last trusted reading, or from the
-    /// newest record.
+    /// Returns the current instant, UTC. A request reads the clock once and passes the time on.
+    /// While the system's clock is not trusted, the time continues from the last trusted reading,
+    /// or from the newest record.
     pub fn now(&self) -> DateTime<Utc> {
         let wall = system_now();
         match (self.pinned, self.trust()) {
@@ -93,8 +93,8 @@ impl Clock {
         }
     }
 
-    /// Returns true if the system's clock shows a time before this program was built, so that no
-    /// day is known.
+    /// Returns true if the system's clock shows a time before this program was built, so that the
+    /// current day is unknown.
     pub fn is_unset(&self) -> bool {
         self.pinned.is_none() && system_now().timestamp_millis() < trust::BUILT
     }

@@ -29,9 +29,9 @@ named_enum! {
     }
 }
 
-/// A set of columns, in the order of the table. Its text, in cookies and the journal, is their
-/// names separated by dots: `why.length.due`. Unknown names are dropped, so a removed column does
-/// not invalidate a choice.
+/// A set of columns, in the order of the table. The text form of a set, in cookies and in the
+/// journal, consists of the names separated by dots: `why.length.due`. Unknown names are dropped,
+/// so a removed column does not invalidate a choice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct Columns(Vec<Column>);

@@ -58,9 +58,9 @@ impl Day {
         Day::from_instant(instant).unwrap_or(nearest)
     }
 
-    /// Returns true if a count of the day `counted` ends when today is this day: it is later, or so
-    /// much earlier that `counted` came from a wrong clock. A correction of the clock by a day or
-    /// two reopens no day.
+    /// Returns true if counts of the day `counted` are discarded when today is `self`: `self` is
+    /// later, or so much earlier that `counted` came from a wrong clock. A correction of the clock
+    /// by a day or two reopens no day.
     pub fn replaces(self, counted: Day) -> bool {
         self > counted || self.plus(CORRECTED_DAYS_MAX) < counted
     }
@@ -70,7 +70,8 @@ impl Day {
         NonZeroU16::new(raw).map(Day)
     }
 
-    /// Returns the days since 1984-12-31, 1 or more, as columns and batches store them.
+    /// Returns the number of days since 1984-12-31, at least 1. Columns and batches store this
+    /// number.
     pub fn raw(self) -> u16 {
         self.0.get()
     }
@@ -126,7 +127,7 @@ impl Day {
         raw.and_then(Day::from_raw).ok_or(RelativeDayError)
     }
 
-    /// Returns the whole days from `earlier` to `self`; negative if `self` is the earlier one.
+    /// Returns the whole days from `earlier` to `self`; negative if `self` is earlier.
     pub fn days_since(self, earlier: Day) -> i32 {
         i32::from(self.raw()) - i32::from(earlier.raw())
     }

@@ -4,9 +4,8 @@ use std::fs::{self, DirEntry};
 use std::io;
 use std::path::Path;
 
-/// Returns the paths of all files below a folder, relative to it and in order. A name that does not
-/// count is skipped; a folder of such a name is skipped with its content. A missing folder has no
-/// files.
+/// Returns the paths of all files below a folder, relative to it and in order. Excluded names are
+/// skipped; a folder with such a name is skipped with its content. A missing folder has no files.
 ///
 /// # Errors
 /// A folder cannot be read.

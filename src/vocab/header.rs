@@ -50,7 +50,7 @@ pub fn plain<'a>(name: &str, buffer: &'a mut [u8; NAME_BYTES_MAX]) -> Option<&'a
 pub fn declared_delimiter(line: &str) -> Option<u8> {
     let line = line.trim_matches(['"', '\r', '\n', ' ']);
     let (key, value) = line.split_at_checked(4)?;
-    // Spreadsheets quote a line that has commas, and pad it with empty cells.
+    // Spreadsheets quote such a line if it contains commas, and pad it with empty cells.
     let delimiter = value.bytes().next().filter(|_| key.eq_ignore_ascii_case("sep="))?;
     DELIMITERS.contains(&delimiter).then_some(delimiter)
 }

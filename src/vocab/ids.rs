@@ -150,7 +150,8 @@ impl<'de> Deserialize<'de> for DeliveryId {
     }
 }
 
-/// The secret in the unsubscribe links of a rule's mails. Its `Debug` hides it, and it is never logged.
+/// The secret in the unsubscribe links of a rule's mails. `Debug` does not print the secret, and it
+/// is never logged.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct UnsubscribeToken(DeliveryId);

@@ -1,4 +1,4 @@
-//! Nesting depth of untrusted JSON, checked before it is parsed.
+//! Checks the nesting depth of untrusted JSON before it is parsed.
 
 /// Returns true if objects and arrays are nested more than `depth_max` deep, even in ignored
 /// members. For text that is not JSON, the result is arbitrary; the parser rejects it.

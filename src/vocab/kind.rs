@@ -16,7 +16,7 @@ named_enum! {
         Words = "words",
         /// Names of people or places and nothing else.
         Name = "name",
-        /// Pronounceable letters that are not words only.
+        /// Pronounceable letters, not all of which are words.
         Invented = "invented",
         /// Letters that are hard to pronounce, and letters of scripts without a dictionary.
         Letters = "letters",

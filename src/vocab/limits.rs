@@ -4,7 +4,7 @@
 pub const DROPS_LIMIT_DEFAULT: u32 = 100;
 /// Maximum rows of a drops page.
 pub const DROPS_LIMIT_MAX: u32 = 1_000;
-/// Maximum `offset` of drops. In rank order, deep pages need a walk, not a sort.
+/// Maximum `offset` of drops. In rank order, deep pages need a walk but no sort.
 pub const DROPS_OFFSET_MAX: u32 = 1_000_000;
 /// Default and maximum events of a page of changes.
 pub const CHANGES_LIMIT_DEFAULT: u32 = 100;
@@ -38,22 +38,22 @@ pub const PATTERN_SYMBOLS_MAX: usize = 63;
 pub const PATTERN_STARS_MAX: usize = 4;
 /// Maximum characters of a regular expression.
 pub const REGEX_CHARS_MAX: usize = 200;
-/// Range of characters of a label that others are compared with by edit distance. Nearly all
-/// shorter labels are close to each other.
+/// Range of the length, in characters, of a label that others are compared with by edit distance.
+/// Shorter labels are nearly all within a few edits of each other.
 pub const LIKE_CHARS: std::ops::RangeInclusive<usize> = 3..=30;
 /// Maximum edits between a label and the one it is compared with.
 pub const LIKE_DISTANCE_MAX: u8 = 2;
 /// Maximum characters of a label, and the largest `max_len`.
 pub const LABEL_CHARS_MAX: u8 = 63;
-/// Maximum items of a `tld` filter: each costs a lookup.
+/// Maximum TLDs in a `tld` filter; each costs a lookup.
 pub const TLD_FILTER_MAX: usize = 1_000;
 /// Maximum texts in each of `contains`, `starts` and `ends`.
 pub const LABEL_TEXTS_MAX: usize = 20;
 /// Maximum texts in each of `not_contains`, `not_starts` and `not_ends`.
 pub const EXCLUDED_TEXTS_MAX: usize = 50;
-/// Largest `min_drops`: drops are counted up to it.
+/// Largest `min_drops`: drops are only counted up to this number.
 pub const MIN_DROPS_MAX: u32 = 255;
-/// Largest `min_words` and `max_words`: words are counted up to it.
+/// Largest `min_words` and `max_words`: words are only counted up to this number.
 pub const WORDS_MAX: u8 = 15;
 /// Largest `min_tlds` and `max_tlds`: more than the number of TLDs.
 pub const OTHER_TLDS_MAX: u32 = 10_000;
@@ -63,7 +63,7 @@ pub const KEYS_MAX: u32 = 10;
 pub const KEY_DAYS_MAX: u16 = 3_650;
 /// Maximum bytes of a request body (`data/docs/api.md`). The server reads no more.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
-/// Maximum bytes of a form, except the following ones.
+/// Maximum bytes of a form, except for the large forms below.
 pub const FORM_BYTES_MAX: usize = 16 * 1024;
 /// Maximum bytes of a form with a list of names or a note: a thousand pasted names of maximum length,
 /// half of each escaped.
@@ -105,7 +105,7 @@ pub const PREVIEW_DAYS: usize = 30;
 /// Number of sample names in the preview of a rule.
 pub const PREVIEW_SAMPLES: usize = 10;
 /// Maximum names in one alert, best first; the alert also gives the total. A mail or webhook body
-/// of this many names takes about 60 KB.
+/// with this many names has about 60 KB.
 pub const MESSAGE_NAMES_MAX: usize = 500;
 /// Number of finished deliveries kept per rule.
 pub const DELIVERIES_KEPT_MAX: usize = 100;

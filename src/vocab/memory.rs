@@ -1,4 +1,4 @@
-//! Memory that this process may use. Defaults of byte budgets are shares of it.
+//! Memory that this process may use. The defaults of byte budgets are shares of this memory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,9 +27,8 @@ fn total(root: &Path) -> Option<u64> {
     line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Returns the limit files of the process's control group and of all its ancestors, for both
-/// versions of control groups. In a container, the path may be that of the host, and only the root
-/// exists.
+/// Returns the limit files of the process's control group and of all its ancestors, for cgroup
+/// versions 1 and 2. In a container, the path may be that of the host, and only the root exists.
 fn groups(root: &Path) -> Vec<PathBuf> {
     let text = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let mut files = Vec::new();

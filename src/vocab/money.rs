@@ -40,8 +40,8 @@ pub enum UsdError {
     Number(#[from] NumberError),
 }
 
-/// Marks of the US dollar before or after an amount, in any case. A mark comes before any mark that
-/// it ends with.
+/// Marks of the US dollar before or after an amount, in any case. If one mark is the end of
+/// another, the longer one comes first.
 const DOLLAR_MARKS: [&str; 6] = ["US dollars", "dollars", "US $", "US$", "USD", "$"];
 
 /// Signs and words of other currencies, in addition to their ISO 4217 codes, in lower case.
@@ -131,8 +131,8 @@ impl Usd {
     /// Reads a price that a person wrote: `1,250.50`, `$1,250`, `1250 USD`, `us$ 12.50`.
     ///
     /// # Errors
-    /// The text is refused by [`number::plain`], in another currency, has fractions of a cent, or
-    /// is above [`USD_MAX`] dollars.
+    /// [`number::plain`] refuses the text, or the price is in another currency, has fractions of a
+    /// cent, or is above [`USD_MAX`] dollars.
     pub fn from_text(text: &str, decimals: DecimalMark) -> Result<Usd, UsdError> {
         let text = text.trim();
         if let Some((currency, amount)) = other_currency(text) {

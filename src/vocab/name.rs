@@ -82,8 +82,8 @@ impl NameError {
 }
 
 impl DomainName {
-    /// Parses any spelling of a name: case, surrounding white space, one trailing dot, and U-label
-    /// or A-label form do not matter.
+    /// Parses any spelling of a name: case, surrounding white space and one trailing dot are
+    /// ignored, and both U-labels and A-labels are accepted.
     ///
     /// # Errors
     /// The first rule that the text breaks; each has its own [`NameError`].
@@ -100,8 +100,8 @@ impl DomainName {
         Ok(DomainName { text: CompactString::new(name), label_len })
     }
 
-    /// Parses a name as people enter it. The URL of a page gives the name of its host, or the name
-    /// above the host.
+    /// Parses a name as people enter it. The URL of a page yields the name that is its host, or
+    /// that its host lies below.
     ///
     /// # Errors
     /// As [`DomainName::parse`].
@@ -109,8 +109,9 @@ impl DomainName {
         host_of_address(text).map_or_else(|| DomainName::parse(text), DomainName::of_host)
     }
 
-    /// Parses a host and returns the registrable name that it is or lies below. A host below a
-    /// private suffix does not belong to the owner of the suffix, so it has no name.
+    /// Parses a host, and returns the registrable name that equals the host or that the host lies
+    /// below. A host below a private suffix does not belong to the owner of the suffix, so it has
+    /// no name.
     ///
     /// # Errors
     /// As [`DomainName::parse`]: no part of the host is a name.
@@ -138,8 +139,8 @@ impl DomainName {
             .then(|| DomainName { text: CompactString::new(text), label_len })
     }
 
-    /// Returns true if the public suffixes in use still split a stored name after its label, as
-    /// when it was parsed.
+    /// Returns true if the public suffixes in use still split a stored name at the same dot as when
+    /// it was parsed.
     pub fn is_registrable(text: &str, label_len: u8) -> bool {
         registrable_label_len(text) == Ok(label_len)
     }
@@ -165,8 +166,8 @@ impl DomainName {
         self.label_len
     }
 
-    /// Returns the number of characters of the registrable label, for an IDN those of its Unicode
-    /// form: 1 to 63.
+    /// Returns the number of characters of the registrable label, for an IDN in its Unicode form: 1
+    /// to 63.
     pub fn length(&self) -> u8 {
         if !is_a_label(self.label()) {
             return self.label_len;

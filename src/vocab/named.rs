@@ -52,7 +52,7 @@ macro_rules! parse_named {
     };
 }
 
-/// Error of a text that is not one of the names.
+/// Error for a text that is not one of the names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be one of {}", .0.join(", "))]
 pub struct NotOneOf(pub &'static [&'static str]);

@@ -86,8 +86,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// Returns true if the block contains `address`. An IPv4-mapped IPv6 address is not the IPv4
-    /// address.
+    /// Returns true if the block contains `address`. An IPv4-mapped IPv6 address does not match an
+    /// IPv4 block.
     pub fn covers(&self, address: IpAddr) -> bool {
         match (self.first, address) {
             (IpAddr::V4(first), IpAddr::V4(ip)) => {
@@ -186,15 +186,15 @@ impl AllowList {
         self.0.iter().any(|allowed| allowed.covers(address))
     }
 
-    /// Returns true if an entry has this port, so that a host name with it may resolve to an
+    /// Returns true if an entry has this port: a host name with this port may then resolve to an
     /// allowed address.
     pub fn has_port(&self, port: u16) -> bool {
         self.0.iter().any(|allowed| allowed.port == port)
     }
 }
 
-/// Returns the IPv4 address in an ISATAP interface identifier (RFC 5214 §6.1), to which a tunnel on
-/// the path would deliver.
+/// Returns the IPv4 address in an ISATAP interface identifier (RFC 5214 §6.1); a tunnel on the path
+/// would deliver to that address.
 fn isatap(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [.., kind, tag, high, low] = address.segments();
     let universal_bit = 0x0200;
@@ -294,7 +294,7 @@ mod tests {
             }
         }
         let (inside, outside) = edges(IPV6_ALLOWED.0.into(), IPV6_ALLOWED.1, 128);
-        // The last address of 2000::/3 counts as public, although no network uses it.
+        // The last address of 2000::/3 counts as public, although it is assigned to no network.
         assert!(inside.iter().all(|&raw| is_global(Ipv6Addr::from(raw).into())));
         assert!(outside.iter().flatten().all(|&raw| !is_global(Ipv6Addr::from(raw).into())));
     }

@@ -1,6 +1,6 @@
-//! Creates files and folders. A link in their place is never followed, so a user who can write to a
-//! folder cannot redirect the program elsewhere. Other users cannot read them, since some lists are
-//! for internal use only.
+//! Creates files and folders. A symbolic link in their place is never followed, so a user who can
+//! write to a folder cannot redirect the program elsewhere. Other users cannot read them, since
+//! some lists are for internal use only.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -35,10 +35,11 @@ pub fn create(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Opens a file without truncating it, or creates it: for locks and for files that are continued.
+/// Opens a file without truncating it, or creates it: for locks, and for files to which a later run
+/// appends.
 ///
 /// # Errors
-/// The name is that of a link or of anything other than a file, or the file cannot be opened.
+/// The path is a link or anything other than a file, or the file cannot be opened.
 pub fn open(path: &Path) -> io::Result<File> {
     let file = options().create(true).truncate(false).open(path)?;
     if file.metadata()?.is_file() {

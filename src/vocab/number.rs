@@ -20,8 +20,8 @@ pub enum DecimalMark {
     Comma,
 }
 
-/// A text that is not a number, or an ambiguous one. Written as the end of an error: `; write
-/// 12.50, not "12,50"`.
+/// A text that is not a number, or an ambiguous one. Printed at the end of an error message: `;
+/// write 12.50, not "12,50"`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NumberError(CompactString);
@@ -71,7 +71,7 @@ pub fn plain(text: &str, decimals: DecimalMark) -> Result<String, NumberError> {
     {
         return Err(NumberError::new(sent, &[]));
     }
-    // A point at the end has no decimals after it.
+    // A point at the end is not followed by decimals.
     let number = sent.strip_suffix('.').unwrap_or(sent);
     let marks: Vec<char> = number.chars().filter(|char| is_mark(*char)).collect();
     let Some((&last_mark, earlier)) = marks.split_last() else { return Ok(number.to_owned()) };
@@ -97,16 +97,18 @@ pub fn plain(text: &str, decimals: DecimalMark) -> Result<String, NumberError> {
 
 /// The possible readings of digits with marks between them.
 struct Readings {
-    /// Reading with all marks between groups.
+    /// The reading in which all marks separate groups.
     grouped: Option<String>,
-    /// The same, but without the rule for the first group: a single mark before three digits.
+    /// The same reading, but without the rule for the first group: a single mark before three
+    /// digits.
     nearly_grouped: Option<String>,
-    /// Reading with the last mark as the decimal mark: the digits before and after it.
+    /// The reading in which the last mark is the decimal mark: the digits before and after it.
     decimal: Option<(String, String)>,
 }
 
 impl Readings {
-    /// Reads the groups of digits around the marks `earlier` and `last_mark`: one more than marks.
+    /// Reads the groups of digits around the marks `earlier` and `last_mark`; there is one more
+    /// group than marks.
     fn new(parts: &[&str], last_mark: char, earlier: &[char]) -> Readings {
         let [first, middle @ .., last] = parts else { unreachable!("a mark has two sides") };
         let is_group = |part: &&str| part.len() == 3;
@@ -132,11 +134,11 @@ impl Readings {
         }
     }
 
-    /// Returns the readings in the form that is accepted everywhere: without groups, rounded to the
+    /// Returns the readings in the form that every field accepts: without groups, rounded to the
     /// cent.
     fn suggested(&self) -> Vec<String> {
         let decimal = self.decimal.as_ref().and_then(|(whole, digits)| {
-            // `012,500` is neither reading.
+            // `012,500` has neither reading.
             let is_plain = whole == "0" || !whole.starts_with('0');
             match digits.len() {
                 1..=2 => Some(format!("{whole}.{digits}")),

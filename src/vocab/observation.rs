@@ -9,8 +9,8 @@ use crate::named::named_enum;
 use crate::time::UnixMs;
 
 named_enum! {
-    /// State of a name according to its registry or, without RDAP, to the DNS. User data stores it by
-    /// its position in the list: append only.
+    /// State of a name according to its registry or, without RDAP, to the DNS. User data stores a
+    /// state by its position in this list, so only append to the list.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum RdapState {
@@ -22,9 +22,9 @@ named_enum! {
         Available = "available",
         /// Registered; no drop is known.
         Registered = "registered",
-        /// Registered since before its drop: its holder kept it.
+        /// The name was registered before its drop, so the holder kept it.
         Renewed = "renewed",
-        /// Registered since its drop: it was caught.
+        /// The name was registered after its drop, so it was caught.
         RegisteredAgain = "registered-again",
         /// The registry gave no usable response.
         Unknown = "unknown",
@@ -42,11 +42,11 @@ impl RdapState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FormerState {
     pub state: RdapState,
-    /// When it was last observed.
+    /// Time of the last observation.
     pub last_seen: UnixMs,
 }
 
-/// Source of an observation. User data stores it by its position in the list: append only.
+/// Source of an observation. User data stores an item by its position in the list: append only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ObservedBy {
@@ -57,7 +57,8 @@ pub enum ObservedBy {
 }
 
 named_enum! {
-    /// An RDAP status of a domain. Each is a bit in [`RdapStatuses`]: append only.
+    /// An RDAP status of a domain. Each status is a bit in [`RdapStatuses`], so only append to the
+    /// list.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[repr(u8)]
     pub enum RdapStatus {
@@ -106,7 +107,7 @@ impl RdapStatus {
             let word = word.chars().filter(|&c| c != ' ');
             letters().map(|c| c.to_ascii_lowercase()).eq(word)
         };
-        // EPP uses other names for these two (RFC 8056 §2).
+        // EPP names these two statuses differently (RFC 8056 §2).
         if is("ok") {
             return Some(RdapStatus::Active);
         }

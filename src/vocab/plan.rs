@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::named::named_enum;
 
 named_enum! {
-    /// An account's subscription. Ordered: each plan includes the rights of the earlier ones.
+    /// An account's subscription. The order matters: each plan includes the rights of the earlier
+    /// ones.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Plan {
@@ -57,10 +58,11 @@ pub struct PlanLimits {
     pub active_rules: u32,
     /// Maximum watchlist names outside the corpus.
     pub external_names: u32,
-    /// Maximum memory of the rows of an account, approximate, in MiB. With 64, every cap on rows
-    /// can be reached with notes of ordinary length.
+    /// Maximum memory of the rows of an account, approximate, in MiB. With 64 MiB, an account can
+    /// reach every cap on rows with notes of ordinary length.
     pub data_mb: u32,
-    /// Writes per account and minute, by API and pages together. All of them may come in one burst.
+    /// Writes per account and minute, by API and pages together. All of them may be used in one
+    /// burst.
     pub writes_per_minute: NonZeroU32,
     /// Price per month, in US dollars.
     pub price_usd: u32,
@@ -71,8 +73,8 @@ pub struct PlanLimits {
 pub struct AccountLimits {
     /// Maximum memory of all accounts, approximate. Above it, new accounts and rows are refused.
     pub total_bytes: u64,
-    /// Maximum memory of the rows of an account with an unverified address, approximate, if that is
-    /// less than its plan allows.
+    /// Approximate maximum memory of the rows of an account with an unverified address; a lower
+    /// limit of its plan takes precedence.
     pub unverified_bytes: u64,
 }
 

@@ -9,7 +9,7 @@ use crate::day::Day;
 use crate::named::named_enum;
 
 named_enum! {
-    // Index and corpus store it by its position here: append only.
+    // The index and the corpus store a list by its position here, so only append.
     /// A popularity list.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
     #[serde(rename_all = "lowercase")]
@@ -55,7 +55,8 @@ impl ListRank {
     }
 }
 
-/// Identifier that a publisher gives the list of a day. Invariant: 1 to 16 ASCII letters and digits.
+/// Identifier that a publisher gives to one day's list. Invariant: 1 to 16 ASCII letters and
+/// digits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "CompactString", into = "CompactString")]
 pub struct ListId(CompactString);
@@ -70,7 +71,7 @@ impl ListId {
         is_id.then(|| ListId(text.into()))
     }
 
-    /// Returns the identifier in a file name of Tranco: `tranco_XJNYN-1m.csv.zip`.
+    /// Returns the identifier in the file name of a Tranco list: `tranco_XJNYN-1m.csv.zip`.
     pub fn in_file_name(name: &str) -> Option<ListId> {
         let (_, rest) = name.split_once("tranco_")?;
         ListId::parse(rest.split(|char: char| !char.is_ascii_alphanumeric()).next()?)

@@ -181,7 +181,7 @@ impl Bootstrap {
         self.servers.len()
     }
 
-    /// Always returns false: a file without servers is rejected.
+    /// Always returns false, because a file without servers is rejected.
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty()
     }

@@ -11,7 +11,7 @@ use crate::named::{named_enum, parse_named};
 
 named_enum! {
     /// Lifecycle stage of a dropped name.
-    // User data stores it by its place in the list: append only.
+    // User data stores a stage by its position in this list, so only append to the list.
     #[derive(
         Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
     )]

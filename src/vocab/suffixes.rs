@@ -15,7 +15,8 @@ static INSTALLED: OnceLock<SuffixList> = OnceLock::new();
 pub struct Suffix {
     /// Length in bytes.
     pub len: usize,
-    /// Section of its rule; `None` for a last label without a rule.
+    /// Section that contains the rule of the suffix; `None` if the suffix is a last label without a
+    /// rule.
     pub section: Option<Type>,
 }
 

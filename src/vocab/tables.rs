@@ -1,6 +1,6 @@
 //! Tables that age: the Public Suffix List, the TLDs of the root zone and the contracts of gTLDs. A
-//! copy of each is compiled in; a newer one replaces it for the whole life of a process, so that it
-//! parses and scores a name the same way throughout.
+//! copy of each is compiled in. A newer copy replaces it for the whole life of a process, so that
+//! the process always parses and scores a name the same way.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -26,20 +26,20 @@ named_enum! {
     }
 }
 
-/// Entries of the compiled copies: rules of `psl` 2.1.247, TLDs among them, and brand TLDs of
-/// `data/scorer/closed.txt`.
+/// Number of entries in the compiled copies: rules of `psl` 2.1.247, TLDs among those rules, and
+/// brand TLDs in `data/scorer/closed.txt`.
 const COMPILED: [usize; Table::ALL.len()] = [10_396, 1_439, 358];
 /// Minimum and maximum plausible size of a table, in percent of the compiled copy.
 const PLAUSIBLE_PERCENT: [usize; 2] = [80, 400];
-/// A day before the compiled copies were published (`psl` 2.1.247). Change it with each update of
-/// the copies.
+/// A day before the compiled copies were published (`psl` 2.1.247). Change the day with each update
+/// of the copies.
 const COMPILED_ON: &str = "2026-11-01";
 /// Suffixes that every complete list has.
 const WELL_KNOWN: [&str; 11] =
     ["com", "net", "org", "de", "fr", "uk", "co.uk", "com.au", "co.jp", "com.br", "xn--p1ai"];
-/// Maximum days that the date of a table may lie ahead.
+/// Maximum number of days by which the date of a table may lie in the future.
 const AHEAD_MAX: i32 = 2;
-/// Maximum bytes of a version.
+/// Maximum length of a version in bytes.
 const VERSION_MAX: usize = 40;
 
 /// A table in its published form.
@@ -154,7 +154,7 @@ impl Published {
         }
         let is_wrong = |suffix: &&&str| match &self.content {
             LoadedTable::Suffixes(list) => !list.is_suffix(suffix),
-            // These TLDs are delegated and not brands.
+            // The suffixes in the list above are delegated TLDs and not brands.
             LoadedTable::Tlds(tlds) => {
                 !suffix.contains('.') && tlds.contains(**suffix) != (self.table == Table::Delegated)
             }
@@ -181,7 +181,7 @@ impl Published {
     }
 }
 
-/// Reads `# Version 2026112300, Last Updated ...`, then one TLD per line in upper case.
+/// Parses `# Version 2026112300, Last Updated ...`, then one TLD per line in upper case.
 fn delegated(text: &str) -> Result<(Option<String>, FxHashSet<String>), TableError> {
     let version = text.lines().next().and_then(|line| line.strip_prefix("# Version "));
     let version = version.and_then(|rest| rest.split(',').next()).map(str::to_owned);

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::limits::TAG_CHARS_MAX;
 
 /// A word or short phrase: 1 to [`TAG_CHARS_MAX`] characters on one line, without commas, so that lists
-/// of tags can be separated by them. White space around it and a leading `#` are not part of it.
+/// of tags can be separated by them. White space around a tag and a leading `#` are not part of the
+/// tag.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Tag(CompactString);

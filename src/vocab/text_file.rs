@@ -6,7 +6,8 @@ use std::path::Path;
 
 use encoding_rs::Encoding;
 
-/// Reads a file. Text with a byte order mark, as Windows programs write it, becomes UTF-8 without one.
+/// Reads a file. Text with a byte order mark, which Windows programs write, is converted to UTF-8
+/// without one.
 ///
 /// # Errors
 /// The file cannot be read, or its text does not match its byte order mark.

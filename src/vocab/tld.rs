@@ -6,8 +6,8 @@ use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 use crate::limits::LABEL_CHARS_MAX;
 use crate::name::NAME_OCTETS_MAX;
 
-/// Normalises a TLD of a filter: trimmed, case-folded, A-label form, without a leading dot. The TLD
-/// need not exist: an unknown one matches nothing.
+/// Normalises a TLD of a filter: trims it, folds case, converts it to A-label form, and removes a
+/// leading dot. The TLD need not exist: an unknown one matches nothing.
 pub fn fold_tld(text: &str) -> Option<CompactString> {
     let text = text.trim();
     let text = text.strip_prefix('.').unwrap_or(text);

@@ -1,11 +1,11 @@
-//! Turns of costly work, so that no account waits for the work of another.
+//! Schedules costly work in turns, so that no account waits for another's work.
 //!
 //! Work runs in a few slots. Each party (an account, or all visitors together) has a queue. A free
 //! slot goes to the queue whose party has used the least time: start-time fair queueing by time,
 //! not by requests. A party that was idle joins at the current virtual time, so idleness earns no
 //! credit, and it starts at once in an additional slot. Running work checks every few thousand
-//! steps whether to give way ([`Turn::give_way`]): after a slice it does if another party has used
-//! less.
+//! steps whether to give way ([`Turn::give_way`]): at the end of a slice it gives way if another
+//! party has used less time.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use crate::ids::AccountId;
 
-/// Time after which work gives way to a party that has used less.
+/// Length of a slice: afterwards, work gives way to a party that has used less time.
 pub const SLICE: Duration = Duration::from_millis(5);
 
 /// One of the parties that share the slots equally.
@@ -31,11 +31,12 @@ pub enum Party {
 /// Bounds of a scheduler.
 #[derive(Clone, Copy, Debug)]
 pub struct TurnLimits {
-    /// Number of concurrent turns. As many again serve the first slices of parties that were idle.
+    /// Number of concurrent turns. The same number of additional turns serves the first slices of
+    /// parties that were idle.
     pub slots: usize,
-    /// Maximum waiting pieces of work of a party.
+    /// Maximum pieces of work that may wait per party.
     pub waiting_per_party: usize,
-    /// Maximum waiting pieces of work of all parties.
+    /// Maximum pieces of work that may wait over all parties.
     pub waiting: usize,
     /// Maximum paused pieces of work, each on its own thread.
     pub paused: usize,
@@ -152,7 +153,7 @@ impl Turn {
         self.elsewhere += elsewhere;
     }
 
-    /// Blocks the thread while other parties come first. Returns for how long, if it blocked.
+    /// Blocks the thread while other parties come first. Returns the duration if it blocked.
     pub fn give_way(&mut self, now: Instant) -> Option<Duration> {
         let used = now.duration_since(self.since?) + self.elsewhere;
         if used < SLICE || !self.turns.is_contended.load(Ordering::Relaxed) {
@@ -184,8 +185,8 @@ impl Drop for Turn {
     }
 }
 
-/// The state of running and waiting work, which decides what runs next. It uses neither clock nor
-/// threads: times are arguments, and `W` wakes a waiter.
+/// The state of running and waiting work, which decides what runs next. The schedule uses neither
+/// clock nor threads: times are arguments, and `W` wakes a waiter.
 #[derive(Debug)]
 struct FairQueue<W> {
     limits: TurnLimits,
@@ -195,7 +196,7 @@ struct FairQueue<W> {
     running: usize,
     waiting: usize,
     paused: usize,
-    /// Virtual time: that of the turn that began last.
+    /// Virtual time of the turn that began last.
     now: Duration,
     last_ticket: u64,
     /// Waiters that lost their place to a party with less waiting work.
@@ -208,8 +209,8 @@ struct PartyQueue<W> {
     /// Time used, on the virtual clock.
     used: Duration,
     running: usize,
-    /// Paused work. It comes before waiting work, so a party never has more paused work than the
-    /// number of slots.
+    /// Paused work. Paused work comes before waiting work, so a party never has more paused pieces
+    /// than the number of slots.
     paused: VecDeque<Place<W>>,
     waiting: VecDeque<Place<W>>,
     /// Moving average of the time that a piece of work uses.
@@ -289,8 +290,8 @@ impl<W> FairQueue<W> {
         Ok(QueueReply::Waits(ticket))
     }
 
-    /// Returns the time until new work of the party begins: its earlier work runs first, one piece
-    /// after the other, in its share of the slots.
+    /// Returns the time until new work of the party begins: the party's earlier work runs first,
+    /// one piece after the other, in its share of the slots.
     fn expected_wait(&self, party: Party) -> Duration {
         let busy = self.lines.values().filter(|line| !line.is_idle()).count().max(1) as u32;
         let Some(line) = self.lines.get(&party) else { return Duration::ZERO };
@@ -376,7 +377,7 @@ impl<W> FairQueue<W> {
         self.forget_idle();
     }
 
-    /// Returns true if work waits, or more work runs than the number of slots.
+    /// Returns true if work is waiting, or if more pieces are running than there are slots.
     fn is_contended(&self) -> bool {
         self.waiting + self.paused > 0 || self.running > self.limits.slots
     }
@@ -400,7 +401,8 @@ impl<W> FairQueue<W> {
     }
 
     /// Removes parties without work that would join at the current virtual time anyway. While a
-    /// slot is free, no work waits, so all parties are equal and the virtual time restarts at zero.
+    /// slot is free, no work is waiting, so all parties are equal and virtual time restarts at
+    /// zero.
     fn forget_idle(&mut self) {
         let is_free = self.waiting + self.paused == 0 && self.running < self.limits.slots;
         if is_free {
@@ -443,7 +445,8 @@ mod tests {
         ended: Option<Duration>,
     }
 
-    /// A machine with a core for each turn. Its clock advances one millisecond at a time.
+    /// A machine with a core for each turn. The clock of the simulation advances one millisecond at
+    /// a time.
     struct Simulation {
         schedule: FairQueue<usize>,
         works: Vec<Work>,
@@ -584,8 +587,8 @@ mod tests {
         assert!(machine.schedule.lines.len() < 20, "{}", machine.schedule.lines.len());
     }
 
-    /// Returns the refusal of work that would queue behind `waiting` others of its account, which
-    /// use `average` each.
+    /// Returns the refusal of work that would queue behind `waiting` other pieces of its account,
+    /// each of which uses `average`.
     fn refusal(limits: TurnLimits, waiting: usize, average: Duration) -> Option<NoTurn> {
         let mut schedule = FairQueue::new(limits);
         let before = limits.slots + waiting;
@@ -612,7 +615,7 @@ mod tests {
         let mut schedule = FairQueue::new(limits);
         (0..10).for_each(|id| _ = schedule.ask(account(1), id).expect("room"));
         assert!(schedule.ask(account(1), 10).is_err(), "it has all of it");
-        // Two begin in the additional slots.
+        // Two pieces begin in the additional slots.
         for id in 20..22 {
             assert_eq!(schedule.ask(account(id), id as usize), Ok(QueueReply::Begins));
         }
@@ -639,7 +642,7 @@ mod tests {
         assert!(waiting.as_mut().now_or_never().is_none(), "there is room again");
         drop(held);
         let turn = waiting.now_or_never().expect("a turn").expect("a turn");
-        // An unused turn is passed on.
+        // An unused turn goes to the next in the queue.
         {
             let mut waiting = std::pin::pin!(turns.take(account(1)));
             assert!(waiting.as_mut().now_or_never().is_none());

@@ -1,9 +1,9 @@
 //! Validation of webhook URLs and of URLs in settings. Nothing is resolved here: the addresses of a
 //! host name are checked when it is dialled.
 //!
-//! A URL is parsed once, by the URL Standard, which reads octal, hexadecimal, short, full-width and
-//! circled spellings of an IPv4 address as that address. The rules apply to the parsed host, and the
-//! canonical text is stored, so that no later parser can read it differently.
+//! A URL is parsed once, by the rules of the URL Standard, which read octal, hexadecimal, short,
+//! full-width and circled spellings of an IPv4 address as that address. The rules apply to the
+//! parsed host, and the canonical text is stored, so that no later parser can read it differently.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -22,8 +22,8 @@ pub const WEBHOOK_PORTS: [u16; 2] = [443, 8443];
 /// Maximum bytes of a URL in the settings.
 const BASE_URL_MAX: usize = 2_048;
 
-/// Host names that never belong to a public server; names below them are also denied. They are
-/// denied by name, since a private resolver may return any address for them, and some resolvers
+/// Host names that never belong to a public server; names below them are also denied. These hosts
+/// are denied by name, since a private resolver may return any address for them, and some resolvers
 /// resolve names in `in-addr.arpa` and `ip6.arpa` themselves.
 const NAMES_DENIED: &[&str] = &[
     // Special use: RFC 6761, 6762, 7686 and 9476. Nothing below `arpa` is a web server (RFC 3172).
@@ -275,7 +275,8 @@ impl BaseUrl {
         &self.0
     }
 
-    /// Returns the host as a name to deny to users' webhooks; `None` if it is a literal address.
+    /// Returns the host as a name that users' webhooks may not call; `None` if it is a literal
+    /// address.
     pub fn host_name(&self) -> Option<DeniedName> {
         let url = Url::parse(&self.0).ok()?;
         DeniedName::try_from(url.domain()?.to_owned()).ok()

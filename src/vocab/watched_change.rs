@@ -9,7 +9,8 @@ use crate::dqs::Dqs;
 use crate::name::DomainName;
 
 /// A change of a watched name.
-// Stored by the positions of the fields: append only. Their names are those of the API and of webhooks.
+// Stored by the positions of the fields: append only. The names of the fields are those of the API
+// and of webhooks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WatchedChange {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::day::Day;
 
 /// Progress of matching: all corpus batches up to and including `batch` have been matched, with the
-/// stages that names had on `day`. Each part may advance separately: stages change with the day
+/// stages that names had on `day`. Batch and day advance independently: stages change with the day
 /// even without a new list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Watermark {
@@ -16,16 +16,16 @@ pub struct Watermark {
 }
 
 impl Watermark {
-    /// Combines a watermark with a newer one: the later of each part. Progress never goes back, so
-    /// an older generation or a clock that was set back fires no alert twice. Only the day of a
-    /// wrong clock is replaced ([`Day::replaces`]).
+    /// Combines a watermark with a newer one: the later batch and the later day. Progress never
+    /// goes back, so an older generation or a clock that was set back fires no alert twice. Only a
+    /// day that a wrong clock set is replaced ([`Day::replaces`]).
     #[must_use]
     pub fn and(self, other: Watermark) -> Watermark {
         let day = if other.day.replaces(self.day) { other.day } else { self.day };
         Watermark { batch: self.batch.max(other.batch), day }
     }
 
-    /// Returns true if everything that `other` covers is covered.
+    /// Returns true if `self` covers everything that `other` covers.
     pub fn covers(self, other: Watermark) -> bool {
         self.and(other) == self
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use tempfile::NamedTempFile;
 
 /// Replaces the file at `path` atomically: after a crash it holds either the old or the new bytes.
-/// Only its owner can read it.
+/// Only the owner of the file can read it.
 ///
 /// # Errors
 /// A disk operation fails.

@@ -96,7 +96,8 @@ impl Zone {
     }
 
     /// Returns the next time after `instant` at which clocks show `hour`. On a day without this
-    /// hour, that is the end of the gap; on a day that has it twice, the first one.
+    /// hour, the result is the end of the gap; on a day that has the hour twice, it is the first of
+    /// the two.
     pub fn next(self, hour: Hour, instant: DateTime<Utc>) -> DateTime<Utc> {
         let today = self.local(instant).date();
         // Three days, because a zone that crosses the date line skips a day.
@@ -140,8 +141,8 @@ impl Serialize for Zone {
 }
 
 impl<'de> Deserialize<'de> for Zone {
-    /// A zone that this version does not know becomes UTC: a start must not fail because the
-    /// database dropped a name.
+    /// A zone that this version does not know becomes UTC: startup must not fail because a name was
+    /// removed from the database.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Zone, D::Error> {
         let name = compact_str::CompactString::deserialize(deserializer)?;
         Ok(name.parse().unwrap_or(Zone::UTC))

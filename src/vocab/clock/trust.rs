@@ -1,9 +1,9 @@
 //! Whether the system clock can be trusted, and the time to use while it cannot.
 //!
-//! A board without a battery starts in 1970, and a faulty time server may set a clock years ahead.
-//! Times are stored and compared later, so one wrong reading does harm until the true time reaches
-//! it. The rules are in `data/docs/durability.md`, *Clock*. All values are milliseconds, of Unix
-//! time or of the monotonic clock.
+//! A board without a battery starts in 1970, and a faulty time server may set a clock years into
+//! the future. Times are stored and compared later, so one wrong reading does harm until the true
+//! time reaches it. The rules are in `data/docs/durability.md`, *Clock*. All values are
+//! milliseconds, of Unix time or of the monotonic clock.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,17 @@ const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// 2026-11-01, before the first release: no server runs earlier. It is a constant so that builds
-/// are reproducible; raise it with a release.
+/// 2026-11-01, before the first release: no server runs earlier. The date is a constant so that
+/// builds are reproducible; raise it with a release.
 pub const BUILT: i64 = 1_793_491_200 * SECOND;
 
-/// Accepted lead of the clock over the newest record: the server was off, or an old backup was
-/// restored.
+/// Accepted lead of the clock over the newest record, since the server may have been off, or an old
+/// backup may have been restored.
 const AHEAD_MAX: i64 = 31 * DAY;
 /// Accepted step back of the clock.
 const BEHIND_MAX: i64 = 2 * DAY;
-/// Time after which a clock that is further ahead is trusted. It is long, since work done too early
-/// cannot be undone.
+/// Time after which a clock that is further ahead is trusted. This time is long, since work done
+/// too early cannot be undone.
 const AHEAD_SETTLES: i64 = 10 * MINUTE;
 /// Time after which a clock that is further behind is trusted.
 const BEHIND_SETTLES: i64 = 10 * SECOND;
@@ -33,7 +33,7 @@ const NODES_DIFFER_MAX: i64 = HOUR;
 /// Time for which the clock reading of another node counts.
 const VOTE_MAX: i64 = 10 * SECOND;
 
-/// Time to wait for the votes of other nodes, which send their time once a second.
+/// Time to wait for the votes of other nodes. Nodes send their time once a second.
 const VOTES_WAIT: i64 = 3 * SECOND;
 
 /// Whether this process trusts the system clock.
@@ -46,9 +46,9 @@ pub struct Trust {
     /// When stored days that lie ahead may be corrected, if the system clock was behind the records
     /// at the start.
     corrects_at: i64,
-    /// When days may be stored: the peers have sent their time by then.
+    /// Earliest time at which days may be stored; the peers have sent their time by then.
     stores_at: i64,
-    /// The time of the newest list: the system clock is not earlier.
+    /// The time of the newest list; a correct system clock is not earlier.
     seen: Option<i64>,
     /// Offset of a deviating system clock, and since when it deviates.
     settling: Option<(i64, i64)>,
@@ -220,7 +220,7 @@ mod tests {
             assert_eq!(reads(&mut trust, ahead, &at), [(0, false); 3], "{ahead}");
             at = vec![AHEAD_SETTLES, AHEAD_SETTLES + 1];
             assert_eq!(reads(&mut trust, ahead, &at), [(ahead, true); 2]);
-            // The earlier reading was wrong, so the clock is trusted again after its step back.
+            // The earlier reading was wrong, so the clock is trusted again after it steps back.
             let at = [HOUR, HOUR + BEHIND_SETTLES - 1, HOUR + BEHIND_SETTLES];
             assert_eq!(reads(&mut trust, 0, &at), [(ahead, false), (ahead, false), (0, true)]);
         }
@@ -255,7 +255,7 @@ mod tests {
     fn records_with_future_times_are_ignored() {
         for ahead in [3 * DAY, 400 * DAY] {
             let mut trust = started(Some(NOW + ahead), NOW);
-            // The system clock is used at once: the day of a record is never taken for today.
+            // The system clock is used at once, so the day of a record is never mistaken for today.
             let at = [0, BEHIND_SETTLES - 1, BEHIND_SETTLES];
             let corrects = at.map(|mono| {
                 assert_eq!(reads(&mut trust, 0, &[mono]), [(0, true)]);
