@@ -1,5 +1,5 @@
-//! Embedded styles, scripts and icon. Their paths contain a content hash, so browsers can cache them
-//! forever.
+//! Embedded styles, scripts and icon. The paths of these files contain a content hash, so browsers
+//! can cache them forever.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -45,7 +45,7 @@ static PATHS: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
 /// URL path of an embedded file.
 ///
 /// # Panics
-/// If the file does not exist, which is a bug that the first page view reveals.
+/// If the file does not exist: a bug that the first page view reveals.
 pub fn path(name: &str) -> &'static str {
     PATHS.get(name).unwrap_or_else(|| panic!("no asset {name}"))
 }
@@ -63,7 +63,7 @@ pub fn routes() -> Router<Web> {
     Router::new().route(ROUTE.path, get(send))
 }
 
-/// Serves one file. Ignores the version, so a page of an older binary gets the current file.
+/// Serves one file. The version is ignored, so a page of an older binary gets the current file.
 async fn send(Path((_, name)): Path<(String, String)>) -> Response {
     let Some(file) = AssetFiles::get(&name) else {
         return Refusal::from(ApiError::NotFound).into_response();

@@ -67,7 +67,7 @@ impl Fields {
         self.0.retain(|(name, _)| passes(name));
     }
 
-    /// Replaces each value with the result of a function of its name and value.
+    /// Replaces each value with the result of a function that gets its name and value.
     pub fn map(mut self, tidy: impl Fn(&str, &str) -> String) -> Fields {
         self.0.iter_mut().for_each(|(name, value)| *value = tidy(name, value));
         self

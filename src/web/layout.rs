@@ -144,7 +144,8 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Releases the spare capacity of markup, because a response that waits for its client would hold it.
+/// Releases the spare capacity of markup, which would otherwise be held while the response waits
+/// for its client.
 pub fn shrunk(PreEscaped(mut html): Markup) -> Markup {
     html.shrink_to_fit();
     PreEscaped(html)
@@ -162,7 +163,7 @@ fn mark() -> Markup {
 }
 
 /// Adds the security and cache headers of pages to a response, unless it already has them. The
-/// server adds those of all responses (`edge/caching`).
+/// server adds the headers that all responses have (`edge/caching`).
 pub async fn protect(response: Response) -> Response {
     protect_now(response)
 }

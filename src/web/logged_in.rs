@@ -10,8 +10,8 @@ use crate::accounts::Person;
 use crate::error::PageError;
 use crate::viewer::Viewer;
 
-/// Extractor of a visitor with a valid session. Others are redirected to the login page and back.
-/// Derefs to the account.
+/// Extractor of a visitor with a valid session. Other visitors are redirected to the login page,
+/// and back after logging in. Derefs to the account.
 #[derive(Clone)]
 pub struct LoggedIn {
     pub viewer: Viewer,

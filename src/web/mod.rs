@@ -145,7 +145,8 @@ pub fn router(web: Web, api: Router, described: Description) -> Router {
     api.merge(pages).fallback(not_found)
 }
 
-/// Attributes of the pages that differ from most: forms with a password, and one that changes nothing.
+/// Attributes of the pages that need other than the usual ones: forms with a password, and a form
+/// that changes nothing.
 pub fn routes() -> impl Iterator<Item = Route> {
     let form = |path, class| Route { method: "POST", path, class, caching: Caching::Session };
     let log_ins = account::LOG_INS.iter().map(move |&(path, _)| form(path, Class::LogIn));

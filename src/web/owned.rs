@@ -145,7 +145,7 @@ pub struct Deletion<'a> {
 }
 
 impl Deletion<'_> {
-    /// Renders the page. Its form posts to `{path}/delete`.
+    /// Renders the page. The form on the page posts to `{path}/delete`.
     pub fn page(self, member: &LoggedIn) -> Markup {
         let Deletion { item, noun, path, description, consequence } = self;
         Page::new(&format!("Delete {noun}"), consequence).at(item).styles(STYLES).show(

@@ -1,5 +1,5 @@
-//! `GET /status`: state of the service, visible without a login. It shows only totals, and no data of
-//! any account.
+//! `GET /status`: state of the service, visible without a login. The page shows only totals, and no
+//! data of any account.
 //!
 //! Totals that require a scan are computed on the blocking pool and cached for [`MAX_AGE`].
 
@@ -38,7 +38,8 @@ const LISTS_SHOWN: usize = 30;
 const FILES_NAMED: usize = 3;
 /// Maximum age of the cached totals.
 const MAX_AGE: Duration = Duration::from_secs(2);
-/// A delivery is late after this delay. Shorter delays are normal, because retries are spread.
+/// A delivery is late after this delay. Shorter delays are normal, because retries are spread over
+/// time.
 const LATE_AFTER: TimeDelta = TimeDelta::minutes(5);
 /// Estimated cost of the totals, high enough that [`work::run`] uses the blocking pool.
 const LONG_US: u32 = 10_000;
@@ -72,7 +73,7 @@ async fn status(
     Ok(page.show(Some(&viewer), main(&service, &totals, is_owner)))
 }
 
-/// The last computed totals, and when.
+/// The last computed totals, and the time of the computation.
 #[derive(Default)]
 struct Cache(Mutex<Option<(Instant, Arc<StatusTotals>)>>);
 

@@ -20,21 +20,21 @@ use crate::peer::Peer;
 /// Attempts per network for all accounts. Enough for an office behind one address to log in at nine
 /// o'clock.
 const PER_ADDRESS: Limit = Limit { burst: 40, refill_every: Duration::from_secs(2) };
-/// Attempts per network and account. Enough for owners to try the passwords they use.
+/// Attempts per network and account. Enough for an owner to try all the passwords that they use.
 const PER_PAIR: Limit = Limit { burst: 20, refill_every: Duration::from_secs(30) };
 /// Attempts per account from all networks without an earlier login. A botnet gets at most 1,440
 /// guesses a day, fewer than the entries of a list of common passwords.
 const PER_ACCOUNT: Limit = Limit { burst: 30, refill_every: Duration::from_secs(60) };
 /// Sign-ups per network.
 const SIGN_UPS: Limit = Limit { burst: 10, refill_every: Duration::from_secs(300) };
-/// Mails for sign-ups and resets to one mailbox, so that nobody can flood it.
+/// Mails for sign-ups and resets to one mailbox, limited so that nobody can flood it.
 const SIGN_UP_MAILS: Limit = Limit { burst: 3, refill_every: Duration::from_secs(4 * 3_600) };
-/// Verification mails to one mailbox: as many as a single account may request, for any number of
-/// accounts.
+/// Verification mails to one mailbox: as many as a single account may request, even if several
+/// accounts share the mailbox.
 const VERIFICATION_MAILS: Limit =
     Limit { burst: 5, refill_every: Duration::from_secs(24 * 3_600 / 5) };
-/// Maximum remembered pairs of account and network. Above it, all are dropped; [`PER_ACCOUNT`] then
-/// applies to them until the next login.
+/// Maximum remembered pairs of account and network. Above this number, all pairs are dropped;
+/// [`PER_ACCOUNT`] then applies to each until its next login.
 const KNOWN_MAX: usize = 200_000;
 /// Checks between two removals of idle entries.
 const SWEEP_EVERY: u32 = 4_096;
@@ -44,7 +44,8 @@ struct Limit {
     refill_every: Duration,
 }
 
-/// Keys are keyed hashes of accounts and networks, eight bytes each for any input.
+/// Keys are keyed hashes of accounts and networks, eight bytes each, whatever the length of the
+/// input.
 type Limiter<C> =
     RateLimiter<u64, DashMapStateStore<u64>, C, NoOpMiddleware<<C as Clock>::Instant>>;
 

@@ -320,7 +320,7 @@ fn new_key_form(refused: Option<(&Fields, &str)>) -> Markup {
     }
 }
 
-/// Renders code examples. Without `key`, they read it from the environment.
+/// Renders code examples. Without `key`, the examples read it from the environment.
 fn examples(home: &str, key: Option<&str>) -> Markup {
     let texts = [
         ("curl", "curl", curl(home, key)),

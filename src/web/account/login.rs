@@ -87,7 +87,7 @@ pub async fn log_in(
     let logged_in = store.log_in(&email, typed, life, attempt, viewer.now.0).await?;
     let Some(token) = logged_in else {
         security::record(SecurityEvent::LogInFailed, email.as_str());
-        // The account may exist on other nodes.
+        // The account may already exist on other nodes.
         return if store.was_caught_up() { Ok(refused()) } else { Err(ApiError::Unread.into()) };
     };
     security::record(SecurityEvent::LogIn, email.as_str());

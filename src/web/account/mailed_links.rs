@@ -21,9 +21,10 @@ pub const INVITE_AGE_MAX: TimeDelta = TimeDelta::days(7);
 pub enum Purpose {
     /// Creates an account.
     SignUp,
-    /// Replaces the password that has this seal, so the link works only once.
+    /// The link replaces the password that has this seal, so it works only once.
     Reset(PasswordSeal),
-    /// The same as [`Purpose::Reset`], but sent by an operator, who cannot know when it is read.
+    /// The same as [`Purpose::Reset`], but sent by an operator, who cannot know when the mail is
+    /// read.
     Invite(PasswordSeal),
 }
 
@@ -40,7 +41,7 @@ impl Purpose {
     fn seal(&self) -> &[u8] {
         match self {
             Purpose::SignUp => b"sign up",
-            // Both lead to the same page, so links are interchangeable.
+            // Links for either purpose lead to the same page, so they are interchangeable.
             Purpose::Reset(seal) | Purpose::Invite(seal) => seal.as_bytes(),
         }
     }
@@ -66,8 +67,8 @@ impl MailedLinks {
         Some(URL_SAFE_NO_PAD.encode([code.as_bytes(), content.as_slice()].concat()))
     }
 
-    /// Returns the address of a link that was created with this key for the purpose that `purpose`
-    /// returns for the address, and is valid at `now`.
+    /// Returns the address of a link if it was created with this key, is valid at `now`, and is for
+    /// the purpose that `purpose` returns for the address.
     pub fn email(
         &self,
         link: &str,

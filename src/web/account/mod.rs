@@ -32,7 +32,7 @@ pub use mail::{is_set_up as can_mail, send_invitation};
 pub use mailed_links::MailedLinks;
 pub use welcome::{let_in as first_visit, makes_owner};
 
-/// Notice on the login page, even if the address already had an account.
+/// Notice on the login page, which is the same if the address already had an account.
 const SIGNED_UP: Notice =
     Notice::new("signed-up", "Sign-up complete. Log in with your e-mail and password.");
 
@@ -47,8 +47,8 @@ enum SignUps {
 }
 
 impl SignUps {
-    /// Depends only on the setting `signup`, because a mail server for alerts must not open the server to
-    /// everyone.
+    /// Depends only on the setting `signup`: configuring a mail server for alerts must not open the
+    /// server to everyone.
     fn of(web: &Web) -> SignUps {
         match (web.settings.signup, mail::is_set_up(web)) {
             (None | Some(false), _) => SignUps::Closed,

@@ -151,8 +151,8 @@ fn sessions(profile: &Profile, own: &TokenDigest) -> Markup {
     }
 }
 
-/// Renders the form, with the problem of one of its fields. It asks for the current password only
-/// if one exists.
+/// Renders the form, with the problem of one of its fields. The form asks for the current password
+/// only if one exists.
 fn password_form(profile: &Profile, has_password: bool, problem: Option<(&str, &str)>) -> Markup {
     let about = |id| problem.filter(|(field, _)| *field == id).map(|(_, problem)| problem);
     html! {

@@ -141,7 +141,7 @@ pub async fn start(
     }
 }
 
-/// Returns the address of a valid link, unless it has an account by now.
+/// Returns the address of a valid link, unless the address has an account by now.
 fn address_of(web: &Web, viewer: &Viewer, link: &str) -> Option<Email> {
     let email = web.mailed_links.email(link, |_| Some(Purpose::SignUp), viewer.now.0)?;
     (SignUps::of(web) == SignUps::ByMail && !web.app.store.has_account(&email)).then_some(email)

@@ -63,9 +63,9 @@ fn judge_parts(web: &Web, parts: &Parts) -> Local {
     judge(&web.app, &parts.extensions, &parts.headers, parts.version)
 }
 
-/// Redirects the first visit from the list to the welcome page; programs get the list. Also gives the
-/// browser of an owner without a password its cookie if no browser has one: after the welcome page, after
-/// an update of the server, and after the cookie has expired.
+/// Redirects the first visit from the list to the welcome page; programs get the list. If no browser has
+/// the cookie of an owner without a password, also gives it to the browser of the request: after the
+/// welcome page, after an update of the server, and after the cookie has expired.
 pub async fn let_in(State(web): State<Web>, request: Request, next: Next) -> Response {
     if !web.app.site.single_user || !is_navigation(&request) {
         return next.run(request).await;
@@ -84,7 +84,8 @@ pub async fn let_in(State(web): State<Web>, request: Request, next: Next) -> Res
         match web.app.store.open_to_browser(false, web.app.clock.now()).await {
             Ok(Some(token)) => return with_cookie(&token, &shown_path(&parts.uri)),
             Ok(None) => {}
-            // Most likely the disk is full. Pages that need no account are still served.
+            // The write failed, most likely because the disk is full. Pages that need no account
+            // are still served.
             Err(err) => tracing::error!(error = %err, "cannot let the owner in"),
         }
     }
@@ -209,7 +210,7 @@ fn page(web: &Web, viewer: &Viewer, problem: Option<&str>) -> Markup {
                                 span { b { "Set a password" } " For shared computers, or before you open the server to a network." }
                             }
                         }
-                        // Not required, because the other choice needs no password.
+                        // The field is not required, because the other choice needs no password.
                         div.with-password { (Field::new("password", "Password").help("8 to 128 characters. Use a few unrelated words.").problem(problem).input("", Input { autocomplete: "new-password", is_required: false, ..Input::PASSWORD })) }
                         button type="submit" { "Open the list" }
                     }

@@ -1,5 +1,5 @@
-//! The rule form, converted to the request types of the API, which validate it. Its filter has the same
-//! fields and values as the drops page, so that a link from there can fill it in.
+//! The rule form, converted to the request types of the API, which validate it. The filter of the form
+//! has the same fields and values as the drops page, so that a link from there can fill it in.
 
 use std::sync::Arc;
 
@@ -294,8 +294,8 @@ impl RuleForm {
         !self.text(field).is_empty()
     }
 
-    /// Returns the new rule. It names the saved search that filled the form, unless the filter was
-    /// changed.
+    /// Returns the new rule. The rule refers to the saved search that filled the form, unless the
+    /// filter was changed.
     ///
     /// # Errors
     /// The first invalid condition or channel.
@@ -322,8 +322,8 @@ impl RuleForm {
         })
     }
 
-    /// Returns the change of an existing rule. Setting channels re-enables them, so they are set only if
-    /// they changed or `switch_on` is set.
+    /// Returns the change of an existing rule. Setting channels re-enables them, so channels are set
+    /// only if they changed or `switch_on` is set.
     ///
     /// # Errors
     /// The first invalid channel or condition.

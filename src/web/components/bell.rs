@@ -7,7 +7,7 @@ use crate::outbound::chat;
 use crate::vocab::change::{ChangeKind, ChangeKinds};
 use crate::vocab::name::DomainName;
 
-/// Words for a kind of change, which follow "when a name".
+/// Words for a kind of change, to follow "when a name".
 pub fn kind_word(kind: ChangeKind) -> &'static str {
     match kind {
         ChangeKind::LeftZone => "left its zone",

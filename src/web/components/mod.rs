@@ -37,13 +37,13 @@ pub fn panel(title_id: &str, title: &str, content: Markup) -> Markup {
     }
 }
 
-/// Renders a score as a number and five bars. Each further bar stands for names ten times as rare.
+/// Renders a score as a number and five bars. With each further bar, names are ten times as rare.
 pub fn score(dqs: Dqs) -> Markup {
     /// Scores at which a bar is full.
     const STEPS: [u32; 6] = [0, 60, 90, 97, 99, 100];
     let points = u32::from(dqs.points());
     let full = STEPS[1..].iter().filter(|step| points >= **step).count();
-    // A bar is 8 units wide, with gaps of 2. The last one is partly filled.
+    // A bar is 8 units wide, with gaps of 2. The last bar is partly filled.
     let part = STEPS.get(full + 1).map_or(0, |next| {
         let start = STEPS[full];
         (points - start) * 8 / (next - start)
@@ -57,7 +57,7 @@ pub fn score(dqs: Dqs) -> Markup {
 }
 
 /// Renders a stage in its colour and the release date: `redemption drops tomorrow (23 Nov)`. Dates
-/// from the calendar only are called expected.
+/// that come only from the calendar are called expected.
 pub fn stage(stage: Stage, release: Day, today: Day) -> Markup {
     let drops = match (stage, release.days_since(today)) {
         (Stage::Catchable | Stage::Released, _) => {
@@ -145,8 +145,8 @@ pub fn stage_word(stage: Stage) -> &'static str {
     }
 }
 
-/// Status after a drop whose name is registered again. Lists give no details, so this covers both a
-/// holder who kept the name and a new one.
+/// Status after a drop whose name is registered again. Lists give no details, so the name may have
+/// been kept by its holder or caught by a new one.
 pub const HELD_AGAIN: &str = "renewed or registered again";
 
 /// Renders the current status of a name, given its latest drop.
@@ -189,8 +189,8 @@ struct WatchLook {
 const WORD: WatchLook = WatchLook { class: "act watch", watch: "Watch", watching: "Watching" };
 const STAR: WatchLook = WatchLook { class: "watch", watch: "☆", watching: "★" };
 
-/// Renders a button that adds a name to the watchlist or removes it. Without `owned`, it leads to the
-/// login page and back to `next`.
+/// Renders a button that adds a name to the watchlist or removes it. Without `owned`, the button
+/// leads to the login page, and then back to `next`.
 fn watch_button(
     owned: Option<&UserData>,
     domain: &DomainName,

@@ -14,7 +14,7 @@ struct Examples;
 /// A rendered page.
 pub struct Document {
     pub html: String,
-    /// The text of its first paragraph, cut at a word.
+    /// The text of the first paragraph, cut at the end of a word.
     pub about: String,
     /// The headings in order; the first is the title.
     pub headings: Vec<Heading>,
@@ -64,7 +64,7 @@ fn first_paragraph(events: &[Event<'_>]) -> String {
     }
 }
 
-/// Gives each heading the same ID as code forges do.
+/// Gives each heading the ID that code forges such as GitHub generate.
 fn name_headings(events: &mut [Event<'_>]) -> Vec<Heading> {
     let mut headings = Vec::new();
     let mut uses: HashMap<String, usize> = HashMap::new();

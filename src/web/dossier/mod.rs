@@ -235,7 +235,8 @@ impl DossierPage<'_> {
         }
     }
 
-    /// Renders when the name drops. Dates from the calendar only are labelled as expected.
+    /// Renders when the name drops. Dates that come only from the calendar are labelled as
+    /// expected.
     fn release(&self) -> Markup {
         let today = self.as_of.today;
         let Some(drop) = self.drop() else {

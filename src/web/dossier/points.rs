@@ -57,7 +57,8 @@ fn about_name(domain: &DomainName, signals: &Signals<'_>) -> String {
 fn about_market(signals: &Signals<'_>) -> String {
     let others = signals.tld_spread.saturating_sub(1);
     let registered = match others {
-        // The absence of other TLDs is certain enough to mention only if it costs points.
+        // A label in no other TLD is mentioned only if that costs points, because it is uncertain
+        // otherwise.
         0 if signals.points.tld_spread < 0 => "Not registered in other TLDs.".to_owned(),
         0 => "No other TLDs in our data.".to_owned(),
         _ => format!("Registered in {}.", counted(others, "other TLD")),

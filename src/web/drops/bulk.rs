@@ -126,8 +126,8 @@ fn every(names: Total) -> Markup {
     }
 }
 
-/// Returns the names that a form is about: those in its field `domain`, or all that its search finds now,
-/// except those that the page left out as hidden.
+/// Returns the names that a form refers to: those in its field `domain`, or all names that its search
+/// finds now, except those that the page omitted as hidden.
 ///
 /// # Errors
 /// 400 for an invalid name or search, and if more names match than are changed at once.
@@ -184,7 +184,7 @@ pub async fn watch(
     let count = names.len();
     let names = names.into_iter().map(|name| (name, patch.clone())).collect();
     let outcomes = watch_all(&web.app, &member.caller, names, member.viewer.now).await?;
-    // The names within the limit were added.
+    // The names up to the limit were added.
     outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
     Ok(Done::Watched.response(&headers, &fields, count))
 }

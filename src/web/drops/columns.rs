@@ -130,7 +130,7 @@ fn due(release: Day, today: Day) -> Markup {
     html! { time.due.(class) datetime=(release) title={ (release) ", " (says) ", expected" } { (date_text(release, today)) } }
 }
 
-/// Renders the state of a name by the calendar, which no registry has confirmed.
+/// Renders the state of a name according to the calendar; no registry has confirmed it.
 fn state_of(place: Lifecycle, today: Day) -> Markup {
     html! {
         @match place.stage {
@@ -177,7 +177,8 @@ pub async fn choose(
         let chosen = (!is_reset).then_some(columns);
         web.app.store.set_columns(&member.caller, chosen).await.map_err(ApiError::from)?;
     }
-    // Otherwise choosing the defaults would bring back the columns from before the log-in.
+    // Otherwise, choosing the defaults would restore the columns that were chosen before the
+    // log-in.
     if is_reset || viewer.member.is_some() {
         cookie.make_removal();
     } else {

@@ -193,7 +193,7 @@ fn table(shown: &Shown, sort: Sort, body: &Markup) -> Markup {
     let head = |class: &str, word: &str, key: SortKey| {
         let is_here = sort.key == key && !is_digest;
         let natural = Sort::natural(key);
-        // The column that already sorts the list reverses its order.
+        // The heading of the column that already sorts the list reverses the order.
         let turned = is_here && sort.descending == natural.descending;
         let order = match (turned, natural.descending) {
             (false, _) => "",

@@ -1,7 +1,7 @@
-//! `/`: the list of drops. If the query string selects no part, order or page, it shows the best names
-//! of each of the next days; otherwise rows in pages. Parameters are those of the API and of the CSV
-//! export, so the URL, the list and the file agree. The fragment contains the parts that filters
-//! change.
+//! `/`: the list of drops. If the query string selects no part, order or page, the page shows the best
+//! names of each of the next days. Otherwise it shows one page of rows. Parameters are those
+//! of the API and of the CSV export, so the URL, the list and the file agree. The fragment contains
+//! the parts that filters change.
 
 mod bulk;
 mod chips;
@@ -50,7 +50,7 @@ use state::{DAYS_AHEAD, DropsParams};
 
 /// Number of names for each day of the digest.
 const BEST_OF_DAY: u32 = 12;
-/// Score that few names reach. The digest counts those names.
+/// Score that few names reach. The digest counts the names with this score or a higher one.
 const HIGH: u8 = 90;
 
 pub fn routes() -> Router<Web> {

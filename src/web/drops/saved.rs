@@ -44,7 +44,7 @@ pub fn counted(owned: &UserData, index: &Index, as_of: AsOf) -> Vec<Counted> {
 pub fn list_of(search: &SavedSearch) -> DropsParams {
     let state = DropsParams::from_pairs(search.conditions.pairs());
     let places = ["stage", "release_from", "release_to", "dropped_from", "dropped_to"];
-    // Without a part of the list, the page would show the digest.
+    // If no part of the list were selected, the page would show the digest.
     match places.iter().all(|place| state.get(place).is_empty()) {
         true => state.with(&[("view", "active")]),
         false => state,

@@ -1,4 +1,4 @@
-//! The sidebar: numbers of names by score, TLD, length and so on, as links that set filters.
+//! The sidebar: numbers of names by score, TLD, length and so on, each a link that sets a filter.
 
 use maud::{Markup, html};
 
@@ -131,7 +131,7 @@ fn bounded(
 fn scores(state: &DropsParams, values: &[FacetValue]) -> Vec<FacetRow> {
     let mut tens = [0; 10];
     for (start, count) in numbers(values) {
-        // 100 belongs to the band of the nineties.
+        // The score 100 belongs to the band that starts at 90.
         tens[usize::from(start / 10).min(9)] += count;
     }
     let row = |(ten, &count): (usize, &u32)| {

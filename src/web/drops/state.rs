@@ -158,7 +158,7 @@ impl DropsParams {
         }
     }
 
-    /// Returns the state with today and tomorrow as relative days, if a range has no other days.
+    /// Returns the state in which a range of only today and tomorrow is written with relative days.
     #[must_use]
     pub fn moving(&self, today: Day) -> DropsParams {
         let word = |name: &str| match self.get(name).parse::<Day>().ok()?.days_since(today) {

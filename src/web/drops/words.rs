@@ -1,5 +1,6 @@
 //! Filters in words: the chips above the list, and the text of the query bar that adds filters
-//! (`score:>=80 len:4-8 tld:com -digits drops:+3d`). Both represent parameters of the URL.
+//! (`score:>=80 len:4-8 tld:com -digits drops:+3d`). Chips and terms represent parameters of the
+//! URL.
 
 use crate::components::date_text;
 use crate::drops::state::DropsParams;
@@ -17,7 +18,7 @@ pub struct Chip {
     /// Name of the filter; empty if `value` implies it.
     pub word: String,
     pub value: String,
-    /// The parameters that it represents.
+    /// The parameters that the filter represents.
     pub parameters: Vec<&'static str>,
 }
 

@@ -94,8 +94,8 @@ fn ceiling(bars: &[Bar]) -> u32 {
     largest + largest / 20 + 1
 }
 
-/// Returns the width in pixels of the numbers on a vertical axis up to `most`, with nine pixels for
-/// each digit or comma.
+/// Returns the width in pixels of the numbers on a vertical axis up to `most`, counting nine pixels
+/// for each digit or comma.
 fn axis_width(most: u32) -> u32 {
     16 + 9 * grouped(most.into()).len() as u32
 }

@@ -18,7 +18,7 @@ use crate::vocab::stage::Stage;
 const TLDS: usize = 12;
 /// Width of a bin in the score distribution.
 const BIN: usize = 5;
-/// Series of the score bands from low to high, following the TLDs.
+/// Series of the score bands from low to high; they come after the series of the TLDs.
 const SCORE_SERIES: [u8; 4] = [8, 9, 10, 11];
 
 /// Renders the content of the page.

@@ -105,7 +105,7 @@ impl ClaimForm {
             registrar: self.changed(&before, "registrar", text)?,
             acquired_price: self.changed(&before, "acquired", acquired)?,
             resale_price: self.changed(&before, "resale", resale)?,
-            // A sold claim always has a date, which an emptied field keeps.
+            // A sold claim always has a date; if the field was emptied, the date is kept.
             sold_at: sold_at.filter(Option::is_some),
             user_notes: self.changed(&before, "notes", text)?,
             alert_rule: self.changed(&before, "rule", rule_id)?,

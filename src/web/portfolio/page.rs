@@ -243,8 +243,8 @@ fn sums_row(label: &str, sums: &Sums) -> Markup {
     }
 }
 
-/// One bar: its length, the figure, and the underlying numbers. A group without a figure has no
-/// length.
+/// One bar: its length, the figure, and the underlying numbers. The bar of a group without a figure
+/// has no length.
 struct GroupBar {
     size: Option<u64>,
     figure: String,

@@ -11,7 +11,7 @@ use crate::vocab::ids::RuleId;
 use crate::vocab::money::Usd;
 use crate::vocab::name::{DomainName, to_unicode};
 
-/// Maximum number of groups, the last of which sums all others.
+/// Maximum number of groups; the last one is the sum of all others.
 const GROUPS_MAX: usize = 30;
 
 /// Grouping of claims.
@@ -161,7 +161,7 @@ pub struct Summary {
     /// [`ClaimStatus::ALL`].
     pub of_status: [usize; ClaimStatus::ALL.len()],
     pub by: GroupBy,
-    /// Groups, those with the most decided bids first; the last may sum all others.
+    /// Groups, those with the most decided bids first; the last may be the sum of all others.
     pub groups: Vec<(String, Sums)>,
 }
 

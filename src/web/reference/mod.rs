@@ -23,7 +23,7 @@ use crate::vocab::plan::Plan;
 
 /// Routes of the reference.
 pub fn routes(api: Description) -> Router<Web> {
-    // The part that does not depend on the viewer.
+    // The part of the page that does not depend on the viewer.
     let operations_html = Arc::new(OnceLock::new());
     let page = async move |viewer: Viewer| {
         show(&viewer, api, operations_html.get_or_init(|| operations(api).into_string()))

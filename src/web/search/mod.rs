@@ -62,7 +62,8 @@ struct Search {
 }
 
 impl Search {
-    /// Parses a query string. For an invalid parameter, returns the error with the search as sent.
+    /// Parses a query string. For an invalid parameter, returns the error together with the search
+    /// as sent.
     fn parse(
         query: Option<&str>,
         rows: u32,
@@ -118,7 +119,7 @@ impl Search {
     }
 }
 
-/// `GET /search`: names that match `q` in the way `by`.
+/// `GET /search`: names that match `q` in the way that `by` selects.
 async fn search_names(
     State(web): State<Web>,
     viewer: Viewer,

@@ -95,7 +95,7 @@ struct WatchlistPage {
 /// A row of the page.
 struct Listed {
     watched: WatchRow,
-    /// Whether its registry supports checks.
+    /// Whether the registry of the name supports checks.
     is_checkable: bool,
     drop: Option<Lifecycle>,
     /// Earlier drops, newest first.
@@ -171,8 +171,8 @@ impl WatchlistPage {
         query::with(&parameters.each_ref().map(|(name, value)| (*name, value.as_str())), path)
     }
 
-    /// Returns the group that starts with the row at `place`; `None` for its later rows and in other
-    /// orders.
+    /// Returns the group that starts with the row at `place`; `None` for later rows of a group, and
+    /// if the list is in another order.
     fn begins_group(&self, place: usize) -> Option<&Group> {
         let stage = self.rows[place].watched.stage();
         let is_first = place == 0 || self.rows[place - 1].watched.stage() != stage;
@@ -308,8 +308,8 @@ async fn save_one(
     Ok(Redirect::to(next(&fields)))
 }
 
-/// `POST /watchlist/bell`: changes the alert settings of names. The buttons `mute` and `hear` name one each;
-/// the form on a dossier has settings for its `domain`.
+/// `POST /watchlist/bell`: changes the alert settings of names. The buttons `mute` and `hear` each name one
+/// domain; the form on a dossier contains settings for its `domain`.
 async fn ring(
     State(web): State<Web>,
     member: LoggedIn,

@@ -176,8 +176,8 @@ fn table(list: &WatchlistPage, now: Now) -> Markup {
     html! {
         form #watched method="post" action="/unwatch" {
             input type="hidden" name="next" value=(PATH);
-            // The default button for Enter in a field, which otherwise would be the button of the
-            // first row.
+            // The button that Enter in a field activates; otherwise Enter would activate the button
+            // of the first row.
             button.hidden type="submit" formaction="/watchlist/notes" tabindex="-1" aria-hidden="true" { "Apply" }
             @if list.rows.is_empty() {
                 p.panel.empty { "No watched names match this filter. " a href=(PATH) { "Show all" } }
@@ -304,8 +304,8 @@ fn tags(details: &WatchDetails) -> Markup {
     }
 }
 
-/// Renders the state of a name, from the registry or else the calendar. It expands to the name's
-/// history.
+/// Renders the state of a name, from the registry or, if it reported none, from the calendar. The
+/// state expands to the name's history.
 fn state(listed: &Listed, now: Now) -> Markup {
     let Listed { watched, is_checkable, .. } = listed;
     let now_state = html! {

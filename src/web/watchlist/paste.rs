@@ -19,7 +19,7 @@ const VENUE: [&str; 1] = ["venue"];
 const NOTE: [&str; 2] = ["note", "notes"];
 /// The columns that are read, for messages.
 pub const COLUMNS: &str = "domain, tags, max_bid_usd, venue, note";
-/// Number of rows by which a table without a domain column is detected.
+/// Number of rows that are examined to detect a table without a domain column.
 const SAMPLE_ROWS: usize = 200;
 /// Maximum characters of a header quoted in an error.
 const HEADER_CHARS_MAX: usize = 80;
@@ -48,11 +48,12 @@ pub struct Pasted {
     pub rejected: Vec<Rejected>,
     /// Total number of items, including repeated ones.
     pub items: usize,
-    /// The header line of a CSV file. Without it, rejected rows could not be sent again.
+    /// The header line of a CSV file. Without the header line, rejected rows could not be sent
+    /// again.
     pub header: Option<String>,
     /// Unread columns of a CSV file, as named in its header.
     pub unused: Vec<String>,
-    /// Why nothing of the text is read: it is a table whose domain column cannot be identified.
+    /// Why nothing is read: the text is a table whose domain column cannot be identified.
     pub refusal: Option<String>,
 }
 
@@ -183,7 +184,7 @@ fn sample(rows: &str, delimiter: u8) -> impl Iterator<Item = csv::StringRecord> 
 }
 
 /// Returns true for rows that look like a table with a header: most rows have as many cells as the first,
-/// and names occur in them, but not in the first.
+/// and names occur in them but not in the first row.
 fn is_table(rows: &str, delimiter: u8) -> bool {
     let has_name = |row: &csv::StringRecord| {
         row.iter().any(|cell| DomainName::parse_or_address(cell.trim()).is_ok())
@@ -407,7 +408,7 @@ mod tests {
             let refused = bid(header, &row("12,50")).expect_err("a decimal comma");
             assert!(refused.ends_with("write 12.50, not \"12,50\""), "{refused}");
         }
-        // An unquoted decimal comma is one cell too many.
+        // An unquoted decimal comma results in one cell too many.
         assert!(bid("domain,max_bid_usd", "a.com,12,50").is_err());
     }
 
