@@ -1,8 +1,9 @@
 //! The admin socket: a unix socket in the data folder, which only the owner of the folder can open.
 //!
 //! A client sends an [`AdminCommand`] as one line of JSON and receives an [`AdminReply`] as another.
-//! Or it sends an [`IntakeCommand`] with work on lists, and receives an [`IntakeReply`] when the work
-//! is done. [`AdminSocket`] is the server side, [`ask`] and [`ask_for_intake`] the client side.
+//! A client may instead send an [`IntakeCommand`] with work on lists; it then receives an
+//! [`IntakeReply`] when the work is done. [`AdminSocket`] is the server side, [`ask`] and
+//! [`ask_for_intake`] the client side.
 
 use std::fs;
 use std::future::Future;
@@ -43,7 +44,7 @@ const BACKLOG: u32 = 128;
 const CONNECTIONS_MAX: usize = 16;
 /// Time limit for a client to send its next command.
 const COMMAND_WAIT_MAX: Duration = Duration::from_secs(10);
-/// Time limit for a reply: several times a sync on a slow disk.
+/// Time limit for a reply: several times the duration of a sync on a slow disk.
 const REPLY_WAIT_MAX: Duration = Duration::from_secs(30);
 /// Time limit for the reply to a command that reads or writes all data, which may be gigabytes.
 const LONG_REPLY_WAIT_MAX: Duration = Duration::from_secs(600);
@@ -88,7 +89,7 @@ pub fn socket_path(data_dir: &Path) -> PathBuf {
     data_dir.join(SOCKET_FILE)
 }
 
-/// A listening socket. Dropping it removes its file.
+/// A listening socket. Dropping the socket removes its file.
 pub struct AdminSocket {
     listener: UnixListener,
     path: PathBuf,
@@ -112,7 +113,7 @@ impl AdminSocket {
         Ok(AdminSocket { listener, path })
     }
 
-    /// Serves commands until `stop` is done, then finishes those it has read.
+    /// Serves commands until `stop` is done, then finishes those that it has read.
     pub async fn serve(self, backend: Backend, stop: impl Future<Output = ()>) {
         let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         let mut connections = JoinSet::new();
@@ -134,7 +135,7 @@ impl AdminSocket {
                 }
                 Err(err) => {
                     tracing::warn!(error = %err, "admin socket: cannot accept a connection");
-                    // File descriptors have probably run out: wait for connections to close.
+                    // File descriptors have probably run out, so wait for connections to close.
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
@@ -153,9 +154,9 @@ impl Drop for AdminSocket {
     }
 }
 
-/// Binds a socket and moves it to `path`, replacing an existing file. On Linux, the file gets the mode of
-/// the socket at the time of binding, so other users can never connect. A private folder would protect it
-/// as well, but needs a block on a disk that may be full.
+/// Binds a socket and moves it to `path`, replacing an existing file. On Linux, the file has the mode of
+/// the socket from the moment of binding, so other users can never connect. A private folder would
+/// protect the socket too, but it would need a block on a disk that may be full.
 fn bind_for_owner(data_dir: &Path, path: &Path) -> io::Result<UnixListener> {
     let hidden = data_dir.join(format!(".a{:08x}", fastrand::u32(..)));
     let socket = UnixSocket::new_stream()?;
@@ -316,8 +317,8 @@ async fn run_intake(Backend { store, queue, .. }: &Backend, command: IntakeComma
     }
 }
 
-/// Returns the first file that the server cannot open: a service may have access to less of the
-/// disk than an operator.
+/// Returns the first file that the server cannot open: a service may have access to fewer files
+/// than an operator.
 async fn first_unreadable(files: Vec<PathBuf>) -> Option<PathBuf> {
     let find = move || files.into_iter().find(|file| fs::File::open(file).is_err());
     tokio::task::spawn_blocking(find).await.ok().flatten()
@@ -404,15 +405,15 @@ fn exchange<R>(
     decode(&reply).context("unexpected reply; is the server of the same version?").map_err(no_reply)
 }
 
-/// Whether a process of this user may be the server of a data folder. Checked because commands
-/// contain passwords.
+/// Whether a process of this user may be the server of a data folder. This is checked because
+/// commands contain passwords.
 fn may_serve(uid: u32, data_dir: &Path) -> bool {
     let owner = fs::metadata(data_dir).map(|folder| folder.uid());
     uid == 0 || uid == rustix::process::geteuid().as_raw() || owner.is_ok_and(|owner| owner == uid)
 }
 
 fn is_not_running(err: &io::Error) -> bool {
-    // A path too long for a socket gives `InvalidInput`; no server can have bound it.
+    // A path that is too long for a socket results in `InvalidInput`; no server can have bound it.
     let kinds =
         [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused, io::ErrorKind::InvalidInput];
     kinds.contains(&err.kind())

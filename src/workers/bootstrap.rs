@@ -4,7 +4,7 @@
 //! The worker queries the publisher once a day with the ETag of the cached copy, so that an unchanged
 //! registry costs only a few bytes. A response that does not parse, or lacks half of the known suffixes,
 //! is rejected with a warning, and the current table stays in use. If no response was ever received, the
-//! compiled copy is used.
+//! compiled-in copy is used.
 
 use std::fs;
 use std::io;
@@ -42,9 +42,10 @@ const RETRY_AFTER: Duration = Duration::from_secs(3600);
 /// Content of the cache file.
 #[derive(Serialize, Deserialize)]
 struct Cached {
-    /// URL that it was downloaded from. The file is ignored if the settings name another one.
+    /// URL from which the registry was downloaded. The file is ignored if the settings name another
+    /// URL.
     source: String,
-    /// When the publisher last confirmed it.
+    /// Time at which the publisher last confirmed the registry.
     checked_at: UnixMs,
     etag: Option<String>,
     last_modified: Option<String>,
@@ -64,8 +65,8 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Reads the cache in the data folder and publishes it to `live`, unless the compiled copy is newer. An unusable
-    /// cache is logged and ignored.
+    /// Reads the cache in the data folder and publishes it to `live`, unless the compiled-in copy is newer. An
+    /// unusable cache is logged and ignored.
     ///
     /// # Errors
     /// The address in the settings is invalid.
@@ -101,7 +102,7 @@ impl Registry {
     pub fn due_in(&self) -> Duration {
         let Some(cached) = &self.cached else { return Duration::ZERO };
         let age = self.clock.now() - cached.checked_at.instant();
-        // A time in the future means that the clock was set back; refresh now.
+        // A time in the future means that the clock was set back, so refresh now.
         age.to_std().map_or(Duration::ZERO, |age| self.every.saturating_sub(age))
     }
 
@@ -176,7 +177,7 @@ impl Registry {
     fn take(&mut self, answer: &Answer, now: UnixMs) -> anyhow::Result<()> {
         let text = std::str::from_utf8(&answer.body).context("the response is not UTF-8")?;
         let new = self.parse(text)?;
-        // The compiled copy cannot be compared with a registry from another URL.
+        // The compiled-in copy cannot be compared with a registry from another URL.
         let in_use = (self.cached.is_some() || self.is_default()).then(|| self.live.current());
         if let Some(in_use) = &in_use {
             ensure!(

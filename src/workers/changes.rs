@@ -2,9 +2,9 @@
 //! goes live, at midnight UTC, and after registry responses about watched names.
 //!
 //! Events are derived from durable state: the generation, the day, and the numbered state changes of
-//! watched names. The log's mark records how far that state has been processed and moves with the
-//! events, so a crash neither loses nor repeats any. The first start sets the mark and derives no
-//! past events.
+//! watched names. The log's mark records how far that state has been processed. The mark is written
+//! together with the events, so a crash neither loses nor repeats an event. The first start sets the
+//! mark and derives no past events.
 
 use std::io;
 use std::path::PathBuf;
@@ -29,16 +29,17 @@ use crate::vocab::day::Day;
 use crate::vocab::dropped_name::DroppedName;
 use crate::vocab::observation::RdapState;
 
-/// Interval at which the clock is read, because setting the clock does not wake a timer.
+/// Interval at which the clock is read, because timers do not fire when the clock is set.
 const PERIOD: Duration = Duration::from_secs(1);
 /// Delay before retrying a failed write; most likely the disk is full.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 /// Minimum time between two derivations from registry responses, so that several share one write.
 const REGISTRY_GAP: Duration = Duration::from_secs(1);
-/// Maximum number of missed days that are derived; more than the log keeps.
+/// Maximum number of missed days whose events are derived; more than the log keeps.
 const MISSED_DAYS_MAX: i32 = 100;
 
-/// The worker that derives changes. It is the only writer of the log, so subscriptions end with it.
+/// The worker that derives changes. This worker is the only writer of the log, so subscriptions to
+/// the log end when it ends.
 pub struct Deriving {
     pub live: Arc<LiveIndex>,
     pub store: Store,
@@ -70,8 +71,8 @@ impl Deriving {
         }
     }
 
-    /// On the very first start, sets the mark to the current lists and the day. If the disk is full,
-    /// [`Deriving::run`] does so as soon as space is free.
+    /// On the very first start, sets the mark to the current lists and the current day. If the disk
+    /// is full, [`Deriving::run`] does so as soon as space is free.
     pub async fn begin(&self) {
         if self.log.mark().is_none()
             && let Err(err) = self.derive(None).await
@@ -161,7 +162,7 @@ impl Derivation {
             self.log.append(mark, |_| Ok(()))?;
             return Ok(Some(self.index));
         };
-        // Fewer lists are served than before, because the operator rolled back to an older
+        // The index has fewer lists than before, because the operator rolled back to an older
         // generation.
         let is_newer = generation != mark.generation && batch >= mark.batch;
         let base = match base.filter(|base| base.manifest().generation.0 == mark.generation) {
@@ -190,7 +191,7 @@ impl Derivation {
             mark = Mark { generation, batch, ..mark };
             self.append(mark, &self.index, &changes, &[])?;
         }
-        // A lower number than before, because the accounts were restored from an older backup.
+        // The number is lower than before, because the accounts were restored from an older backup.
         if newest != mark.registry {
             mark.registry = newest;
             self.append(mark, &self.index, &[], &state_changes)?;
@@ -282,8 +283,8 @@ impl Derivation {
     }
 }
 
-/// Returns the kind of event of a state change, if it is one. A first observation is not an event,
-/// because the name may have been in that state for a long time.
+/// Returns the kind of event that a state change represents, if any. A first observation is not an
+/// event, because the name may have been in that state for a long time.
 fn kind_of(change: &StateChange) -> Option<ChangeKind> {
     let state = change.observation.state;
     change.before.filter(|before| *before != state)?;

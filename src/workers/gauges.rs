@@ -1,5 +1,5 @@
-//! Gauges of the served index and of the users' data, for `/metrics`. They are set on each scrape,
-//! so an installation without a scraper does no work for them.
+//! Gauges of the served index and of the users' data, for `/metrics`. The gauges are set on each
+//! scrape, so an installation without a scraper does no work for them.
 
 use std::fs;
 use std::path::PathBuf;

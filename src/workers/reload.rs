@@ -27,7 +27,7 @@ const PERIOD: Duration = Duration::from_millis(250);
 pub struct Reload {
     pub index: PathBuf,
     pub live: Arc<LiveIndex>,
-    /// All are notified when another generation is served.
+    /// Each of these is notified when another generation is served.
     pub published: [Arc<Notify>; 2],
     /// Why an older generation is served, for status and metrics.
     pub problem: Arc<Mutex<Option<String>>>,
@@ -42,8 +42,8 @@ pub struct Reload {
 const READERS_WAIT_MAX: Duration = Duration::from_secs(150);
 /// Interval between two checks for readers.
 const READERS_PERIOD: Duration = Duration::from_millis(20);
-/// Time before midnight at which the stages of the next day are computed; more than the largest
-/// corpus takes.
+/// Time before midnight at which the stages of the next day are computed; this is longer than the
+/// computation takes for the largest corpus.
 const AHEAD: TimeDelta = TimeDelta::seconds(60);
 
 impl Reload {
@@ -65,7 +65,7 @@ impl Reload {
     }
 
     /// Publishes the generation that `CURRENT` names if it changed, and returns its id. A generation that
-    /// cannot be opened is tried once, and the old one stays in use.
+    /// cannot be opened is tried only once, and the old one stays in use.
     async fn check(&self, seen: Option<GenerationId>) -> Option<GenerationId> {
         let named = current(&self.index);
         if named == seen || named.is_none() || !self.follows_current {
@@ -116,8 +116,8 @@ impl Reload {
     }
 }
 
-/// Blocks until no request uses a replaced generation, then drops it. Otherwise the thread of the last request would
-/// spend its time freeing gigabytes.
+/// Blocks until no request uses a replaced generation, then drops it. Otherwise the thread of the last request that
+/// used it would have to free gigabytes.
 pub fn retire(old: Arc<Index>) {
     let until = Instant::now() + READERS_WAIT_MAX;
     while Arc::strong_count(&old) > 1 && Instant::now() < until {

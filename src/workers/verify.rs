@@ -1,9 +1,9 @@
 //! Verifies watched names with their registries and writes observations to the journal.
 //!
 //! A [`plan`] of the due names is computed from the state, at intervals and when a name is added to a
-//! watchlist. No other queue exists, so a restart repeats only queries in flight. [`server`] limits the
-//! rate of queries, and `outbound::rdap` interprets responses. For registered names, DNS is queried
-//! where that suffices.
+//! watchlist. There is no other queue, so a restart repeats only the queries that were in flight.
+//! [`server`] limits the rate of queries, and `outbound::rdap` interprets responses. For registered
+//! names, DNS is queried where that suffices.
 
 pub mod plan;
 pub mod server;
@@ -45,19 +45,20 @@ use server::{Ended, Limits, Server};
 const PLAN_EVERY: Duration = Duration::from_secs(5);
 /// Minimum interval between two plans when names are added to watchlists.
 const PLAN_GAP: Duration = Duration::from_millis(500);
-/// Planning may use one part in this many of a core's time.
+/// Planning may use 1/N of a core's time, where N is this number.
 const PLAN_SHARE: u32 = 50;
 /// Maximum observations in one record.
 const GROUP_MAX: usize = 100;
-/// Maximum time that an observation waits for others of its record.
+/// Maximum time that an observation waits for others to share its record.
 const GROUP_WAIT: Duration = Duration::from_secs(1);
 /// Maximum names in flight or not yet on disk; after a crash, they are queried again.
 const UNWRITTEN_MAX: usize = 200;
 /// Maximum DNS queries in flight.
 const DNS_CONCURRENCY: usize = 16;
-/// Maximum redirects of one query; registries need one.
+/// Maximum redirects per query; registries need one.
 const REDIRECTS_MAX: u8 = 3;
-/// Number of servers above which idle ones are dropped; more than the bootstrap registry lists.
+/// Number of servers above which the state of idle ones is dropped; more than the bootstrap
+/// registry lists.
 const SERVERS_MAX: usize = 1_000;
 /// The first pause of a name whose query failed. It doubles each time.
 const NAME_PAUSE_FIRST: Duration = Duration::from_secs(300);
@@ -128,11 +129,11 @@ struct VerifyWorker {
     verify: Verify,
     bootstrap: Arc<LiveBootstrap>,
     refresh_at: Instant,
-    /// Whether any name was ever due. Until then, the bootstrap registry is not refreshed.
+    /// Whether any name was ever due. Until a name is due, the bootstrap registry is not refreshed.
     has_names: bool,
     waits_for_registry: bool,
     plan: VerifyPlan,
-    /// Queries ahead of the plan, by server: redirects, and names that DNS could not decide.
+    /// Queries that precede the plan, by server: redirects, and names that DNS could not decide.
     ahead: HashMap<String, VecDeque<RdapQuery>>,
     servers: HashMap<String, Server>,
     /// Queries in flight.
@@ -272,7 +273,7 @@ impl VerifyWorker {
             return;
         }
         self.planning = true;
-        // A newly watched name brings the next plan forward.
+        // A newly watched name makes the next plan due earlier.
         self.plan_at = now + PLAN_EVERY;
         let (store, index) = (self.verify.store.clone(), self.verify.live.current());
         let (clock, catch_days) = (self.verify.clock, self.verify.catch_days);
@@ -374,7 +375,7 @@ impl VerifyWorker {
         }
     }
 
-    /// Releases a name for the next plan. A plan in progress may already contain it.
+    /// Releases a name for the next plan. A plan in progress may already contain the name.
     fn release(&mut self, name: DomainName) {
         self.busy.remove(&name);
         if self.planning {
@@ -403,8 +404,8 @@ impl VerifyWorker {
         }
     }
 
-    /// Queues requested checks, before the plan of their servers. A busy name waits, because its
-    /// result may predate the request.
+    /// Queues requested checks, before the plan of their servers. A busy name waits, because the
+    /// result of its current query may predate the request.
     fn start_checks(&mut self, now: Instant) {
         self.asked.extend(self.verify.checks.take());
         if self.asked.is_empty() {
@@ -554,8 +555,8 @@ impl VerifyWorker {
                 self.answer(ask.due.name, observation, now);
             }
             Ok(Reply::Elsewhere(location)) => self.follow(ask, &location, now),
-            // The server's limit was reached, which is not an error of the name. The next plan
-            // contains it again.
+            // The server's limit was reached, which does not count as a failure of the name. The
+            // next plan contains the name again.
             Ok(Reply::NotNow(_)) => {
                 self.verify.checks.settle(&ask.due.name, Checked::Failed);
                 self.release(ask.due.name);
@@ -592,7 +593,7 @@ impl VerifyWorker {
         self.in_flight -= 1;
         self.dns_in_flight -= 1;
         match (due.how, due.last, answer) {
-            // Still delegated: nothing has changed.
+            // The name is still delegated, so nothing has changed.
             (How::DnsFirst, Some(last), Ok(true)) => {
                 let observation = self.seen(last.state, ObservedBy::Dns);
                 let registered_on = last.registered_on;
@@ -604,7 +605,7 @@ impl VerifyWorker {
                 self.answer(due.name, observation, now);
             }
             (How::DnsOnly, _, Err(err)) => self.pause(due.name, "DNS", &err.to_string(), now),
-            // Not delegated, or DNS failed: query the registry.
+            // The name is not delegated, or DNS failed, so the registry is queried.
             (How::DnsFirst | How::Rdap, ..) => {
                 if let Some(ask) = RdapQuery::first(due) {
                     self.ahead.entry(ask.server.clone()).or_default().push_back(ask);
@@ -627,7 +628,7 @@ impl VerifyWorker {
     }
 
     /// Handles an unusable response. A name without an earlier observation gets the state unknown; an
-    /// earlier observation stays.
+    /// earlier observation is kept.
     fn unusable(&mut self, ask: RdapQuery, reason: &Unusable, now: Instant) {
         let known = ask.due.last.is_some_and(|last| last.state != RdapState::Unknown);
         let name = ask.due.name;
@@ -639,7 +640,7 @@ impl VerifyWorker {
         }
     }
 
-    /// Pauses a name, each time for longer.
+    /// Pauses a name, for longer each time.
     fn pause(&mut self, name: DomainName, server: &str, reason: &str, now: Instant) {
         let failures = self.pauses.get(&name).map_or(0, |pause| pause.failures) + 1;
         let wait = (NAME_PAUSE_FIRST * (1 << (failures - 1).min(16))).min(NAME_PAUSE_MAX);
@@ -672,8 +673,8 @@ impl RdapQuery {
     }
 }
 
-/// Runs the work of a task. Returns `None` if it panicked, which the panic hook logs. Otherwise the task
-/// would end without a result and keep its slot.
+/// Runs the work of a task. Returns `None` if the task panicked; the panic hook logs the panic. Without
+/// this, the task would end without a result and keep its slot.
 async fn contained<T>(work: impl Future<Output = T>) -> Option<T> {
     AssertUnwindSafe(work).catch_unwind().await.ok()
 }

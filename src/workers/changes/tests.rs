@@ -203,7 +203,7 @@ fn story(restarts: bool, days: impl Iterator<Item = i32>) -> Vec<Event> {
                 ],
             ),
             3 => world.ingest(3, &[row("kept.com", 0, None, true)]),
-            // Postponed by a list of the registry, past the day of `drops_tomorrow`.
+            // A list of the registry postpones the release past the day of `drops_tomorrow`.
             20 => world.ingest(20, &[row("fresh.com", 0, Some(21), false)]),
             24 => world.ingest(24, &[row("fresh.com", 0, Some(21), true)]),
             _ => {}

@@ -26,8 +26,8 @@ use crate::workers::deliver::queue::{Key, Queue};
 use crate::workers::deliver::schedule::Schedule;
 use crate::workers::deliver::send::Senders;
 
-/// Maximum time to finish attempts after the signal to stop. Unfinished ones are repeated after the
-/// next start.
+/// Maximum time to finish attempts after the signal to stop. Unfinished attempts are repeated after
+/// the next start.
 const DRAIN_MAX: Duration = Duration::from_secs(8);
 /// Maximum time to finish mails about channels that were switched off.
 const REPORTS_DRAIN_MAX: Duration = Duration::from_secs(2);
@@ -58,7 +58,7 @@ struct DeliveryWorker {
     deliver: Deliver,
     queue: Queue,
     tasks: JoinSet<Sent>,
-    /// Attempts in flight: delivery, number of the attempt, and channel.
+    /// Attempts in flight, each with its delivery, its number and its channel.
     in_flight: HashMap<Id, (Key, u16, Arc<Channel>)>,
     /// New IDs of Telegram chats, to be stored once the outcomes are written.
     moved: Vec<(AccountId, Arc<Channel>, String)>,
@@ -103,7 +103,7 @@ async fn report(senders: Senders, closed: ClosedChannel, clock: Clock) {
 }
 
 /// Stores the new ID of a Telegram chat, after the last message queued for the old one. Until then, each message
-/// looks the new ID up again.
+/// looks up the new ID again.
 async fn move_chat(store: &Store, account: AccountId, channel: &Channel, to: &str) {
     let Channel::Telegram { chat_id } = channel else { return };
     match store.move_telegram_chat(account, chat_id, to).await {
@@ -151,7 +151,7 @@ impl DeliveryWorker {
         while let Some((_, key)) = self.queue.take(self.deliver.clock.now(), Instant::now()) {
             let Key { account, rule, id } = key;
             let Some(pending) = self.deliver.store.pending_delivery(account, rule, id) else {
-                // Meanwhile the channel was switched off or the rule removed.
+                // The channel has been switched off meanwhile, or the rule was removed.
                 self.queue.done(key, queue::Health::Healthy, Instant::now());
                 continue;
             };
@@ -186,7 +186,8 @@ impl DeliveryWorker {
     fn record(&mut self, ended: Result<(Id, Sent), JoinError>) {
         let (id, sent) = match ended {
             Ok(ended) => ended,
-            // The task panicked, which the panic hook logs. The delivery is retried on schedule.
+            // The task panicked; the panic hook logs the panic. The delivery is retried on
+            // schedule.
             Err(err) => {
                 (err.id(), Err(SendError::new(Failure::NotConfigured, "sending it panicked")))
             }

@@ -1,10 +1,10 @@
 //! Decides which delivery is sent next. Pure: times are arguments.
 //!
 //! The deliveries of an account to a *target* (the host of a webhook or chat service, the mail server, Telegram) wait
-//! in a lane, in the order in which they are due. Accounts take turns, and so do the lanes of an account. Lanes and
-//! targets each have a small limit of deliveries in flight. After several failures in a row the limit is one, with
-//! growing pauses (a circuit breaker). An error response or a requested pause affects only the lane, so that no
-//! account can delay another's deliveries to the same host. Only failed connections affect the target.
+//! in a lane, in the order in which they are due. Accounts take turns, and within an account its lanes take turns.
+//! Lanes and targets each have a small limit of deliveries in flight. After several failures in a row the limit is
+//! one, with growing pauses (a circuit breaker). An error response or a requested pause affects only the lane, so
+//! that no account can delay another's deliveries to the same host. Only failed connections affect the target.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -18,18 +18,19 @@ use crate::vocab::time::UnixMs;
 
 /// Maximum deliveries in flight. Each needs a socket and a little memory.
 pub const IN_FLIGHT_MAX: usize = 256;
-/// Maximum in flight for one account.
+/// Maximum deliveries in flight for one account.
 const ACCOUNT_IN_FLIGHT_MAX: usize = 32;
-/// Maximum in flight from one account to one webhook host; receivers are often small servers.
+/// Maximum deliveries in flight from one account to one webhook host; receivers are often small
+/// servers.
 const LANE_IN_FLIGHT_MAX: usize = 2;
-/// Maximum in flight to one target.
+/// Maximum deliveries in flight to one target.
 const TARGET_IN_FLIGHT_MAX: usize = 8;
 /// Failures in a row after which a lane or a target gets one delivery at a time.
 const FAILURES_MAX: u32 = 5;
 /// Maximum pause of a lane or target.
 const PAUSE_MAX: Duration = Duration::from_secs(600);
 
-/// A receiver with limits and a circuit breaker of its own.
+/// A receiver that has its own limits and circuit breaker.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Target {
     /// Host and port of a webhook or chat service.
@@ -40,7 +41,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// Maximum in flight from one account.
+    /// Maximum deliveries in flight from one account.
     fn lane_in_flight_max(&self) -> usize {
         match self {
             Target::Host(_) => LANE_IN_FLIGHT_MAX,
@@ -107,7 +108,7 @@ struct Sender {
 /// Number of waiting deliveries and of those in flight.
 pub struct Queue {
     senders: BTreeMap<AccountId, Sender>,
-    /// Breakers of targets, shared by all accounts.
+    /// Circuit breakers of targets, shared by all accounts.
     targets: HashMap<Target, Breaker>,
     in_flight: HashMap<Key, Target>,
     /// The account that had the last turn.
@@ -150,7 +151,7 @@ impl Queue {
         }
     }
 
-    /// Takes a delivery that may be sent now, which is in flight from then on.
+    /// Takes a delivery that may be sent now. The delivery is in flight from then on.
     pub fn take(&mut self, now: DateTime<Utc>, instant: Instant) -> Option<(Target, Key)> {
         let is_open = |target: &Breaker| target.is_open(TARGET_IN_FLIGHT_MAX, instant);
         if self.in_flight.len() >= IN_FLIGHT_MAX || !self.targets.values().any(is_open) {
@@ -207,7 +208,7 @@ impl Queue {
             let due = (due.instant() - now).to_std().unwrap_or_default();
             Some(due.max(lane.breaker.pause(instant)).max(shared.pause(instant)))
         });
-        // A due delivery that was not taken waits for another to finish.
+        // A due delivery that was not taken waits for another one to finish.
         waits.filter(|wait| !wait.is_zero()).min()
     }
 }
@@ -283,7 +284,7 @@ impl Breaker {
     }
 }
 
-/// Iterates over the entries of a map in a circle, starting after `turn`.
+/// Iterates once over all entries of a map in a circle, starting after `turn`.
 fn in_turn<'a, K: Ord, V>(
     map: &'a BTreeMap<K, V>,
     turn: Option<&'a K>,

@@ -10,7 +10,8 @@ use crate::outbound::{Failure, SendError};
 use crate::vocab::ids::DeliveryId;
 use crate::vocab::time::UnixMs;
 
-/// Jitter of a retry in percent of its delay, so that failed deliveries do not retry in step.
+/// Jitter of a retry in percent of its delay, so that failed deliveries are not all retried at the
+/// same time.
 const JITTER_PERCENT: u64 = 20;
 
 /// Times of the attempts, counted from the first one.
@@ -50,8 +51,8 @@ impl Schedule {
         }
     }
 
-    /// The delay after attempt number `attempts`; `None` after the last one. `retry_after` of the receiver
-    /// is honoured between one and two times the scheduled delay.
+    /// The delay after attempt number `attempts`; `None` after the last one. The receiver's `retry_after`
+    /// is honoured within one to two times the scheduled delay.
     fn wait(
         &self,
         id: DeliveryId,
@@ -65,8 +66,8 @@ impl Schedule {
     }
 }
 
-/// Varies `wait` by up to [`JITTER_PERCENT`] in either direction, by the same amount whenever it is
-/// computed for an attempt.
+/// Varies `wait` by up to [`JITTER_PERCENT`] in either direction. The amount is always the same for
+/// a given attempt.
 fn jittered(wait: Duration, id: DeliveryId, attempts: u16) -> Duration {
     let mut hasher = blake3::Hasher::new();
     hasher.update(id.bytes()).update(&attempts.to_le_bytes());

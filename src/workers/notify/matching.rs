@@ -33,7 +33,8 @@ pub struct Matching {
     pub clock: Clock,
     /// Days for which a name counts as catchable after its effective release.
     pub catch_days: u16,
-    /// Notified when another generation is served. A generation published during a match is matched next.
+    /// Notified when another generation is served. A generation that is published during a match is
+    /// matched next.
     pub published: Arc<Notify>,
 }
 
@@ -106,7 +107,7 @@ impl Matching {
             }
             return Ok(());
         }
-        // Prevents stages from being reported twice if the clock was set back.
+        // This prevents stages from being reported twice if the clock was set back.
         let known = Watermark { day: today.max(before.day), ..through };
         let through = if self.clock.corrects() { before.and(through) } else { known };
         let as_of = AsOf { today, catch_days: self.catch_days };

@@ -1,7 +1,8 @@
 //! Notifies owners of changes of the names they watch. The store records the position up to which the change
-//! log is matched, together with the messages, which [`crate::workers::deliver`] sends.
+//! log is matched together with the messages. [`crate::workers::deliver`] sends the messages.
 //!
-//! A batch of changes results in one message per channel of an account, for any number of names.
+//! A batch of changes results in one message per channel of an account, whatever the number of
+//! names.
 
 use std::time::{Duration, Instant};
 
@@ -15,9 +16,9 @@ use crate::vocab::time::UnixMs;
 
 /// Delay before retrying a failed read or write; most likely the disk is full.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
-/// Number of changes read at a time, of which only those of watched names are kept.
+/// Number of changes read at a time. Only changes of watched names are kept.
 const PAGE: usize = 10_000;
-/// Minimum number of changes of watched names to match at a time; about 25 MB.
+/// Number of changes of watched names that are matched at a time; they take about 25 MB.
 const BATCH: usize = 200_000;
 
 /// The worker that matches changes against watchlists.
@@ -128,7 +129,7 @@ impl Watching {
 
 impl WatchedChanges {
     /// Reads changes after `since` until enough are found. If the previous match was written only
-    /// in part, all its changes are read.
+    /// in part, all changes of that match are read.
     fn read(log: &ChangeLog, store: &Store, since: u64) -> Result<WatchedChanges, ReadError> {
         let end = store.change_matching_to();
         let mut batch = WatchedChanges { changes: Vec::new(), through: since };

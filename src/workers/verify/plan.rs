@@ -3,9 +3,9 @@
 //! ended.
 //!
 //! Names outside the index that were never observed come first, because their watchers have no
-//! information at all; then names close to their release, the closest first; then the rest, the oldest
-//! observation first. Within each group, accounts take turns: an account with ten thousand names does
-//! not delay one with three.
+//! information at all; then names close to their release, the closest first; then all others, those
+//! with the oldest observation first. Within each group, accounts take turns: an account with ten
+//! thousand names does not delay one with three.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::BuildHasher;
@@ -31,11 +31,11 @@ pub const NEAR_DAYS: i32 = 7;
 pub const NEAR_AGAIN_MS: u64 = 6 * HOUR_MS;
 /// Interval for a name in redemption, which may be restored on any day.
 pub const REDEMPTION_AGAIN_MS: u64 = 24 * HOUR_MS;
-/// Interval for any other name: registrations last a year or longer.
+/// Interval for any other name: a registration lasts a year or longer.
 pub const REST_AGAIN_MS: u64 = 7 * 24 * HOUR_MS;
-/// A registered name is verified by RDAP once in this many days, and otherwise by DNS while it is
-/// delegated. A delegation does not show the registrant: without RDAP, a name that was dropped and caught
-/// between two checks would count as kept.
+/// A registered name is verified by RDAP once in this many days. Otherwise DNS suffices while the name is
+/// delegated. A delegation does not show the registrant, so without RDAP, a name that was dropped and
+/// caught between two checks would count as kept.
 pub const DNS_TRUSTED_DAYS: u16 = 14;
 
 /// Urgency of a name, the most urgent first.
@@ -51,9 +51,9 @@ pub enum Urgency {
 /// The source to query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// DNS, then RDAP if the name is no longer delegated.
+    /// Query DNS, then RDAP if the name is no longer delegated.
     DnsFirst,
-    /// DNS only: its registry has no RDAP server.
+    /// Query only DNS, because the registry has no RDAP server.
     DnsOnly,
     Rdap,
 }
@@ -73,7 +73,7 @@ pub struct Due {
     pub last: Option<Observation>,
 }
 
-/// A due name, with its watchers and its sort key within its urgency, smallest first.
+/// A due name with its watchers, and its sort key within its urgency (smallest first).
 struct Candidate {
     due: Due,
     watchers: Vec<AccountId>,
@@ -115,7 +115,8 @@ impl VerifyPlan {
             };
             let Some(failures) = failures(&target.name) else { continue };
             let servers = bootstrap.servers(&target.name);
-            // Each failure moves on to the next server: RFC 9224 §3 lists them in no order of preference.
+            // After each failure, the next server is used: in RFC 9224 §3, servers are listed in no
+            // order of preference.
             let base = servers.get(failures as usize % servers.len().max(1)).cloned();
             let drop_date = facts.and_then(|facts| facts.latest_drop);
             let how = match &base {
@@ -147,8 +148,8 @@ impl VerifyPlan {
     }
 }
 
-/// The key of rates and limits: scheme, host and port of a base URL, since one host may serve hundreds of
-/// suffixes.
+/// Returns the key of rates and limits: scheme, host and port of a base URL, since one host may serve
+/// hundreds of suffixes.
 pub fn server_key(base: &RdapBase) -> String {
     base.origin()
 }
@@ -199,7 +200,8 @@ fn days_from_release(facts: &NameFacts, seen: Option<RdapState>, time: &PlanTime
 }
 
 /// Whether DNS may be queried instead of the registry: the name was observed as registered, nothing
-/// indicates a change, and it is not the name's day for RDAP, which comes once in [`DNS_TRUSTED_DAYS`].
+/// indicates a change, and today is not the name's day for RDAP, which comes once in
+/// [`DNS_TRUSTED_DAYS`].
 ///
 /// The day for RDAP is derived from a hash of the name, so that it survives restarts and differs
 /// between names.

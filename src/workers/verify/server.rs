@@ -28,7 +28,7 @@ pub struct Limits {
 pub enum Ended {
     /// The server responded, with any content.
     Answered,
-    /// The server requested a pause; `None` if without a length.
+    /// The server requested a pause, with this length if it gave one.
     NotNow(Option<Duration>),
     /// The server failed or was unreachable.
     Failed,
@@ -44,7 +44,7 @@ pub struct Server {
     paused_until: Option<Instant>,
     /// Failures in a row.
     failures: u32,
-    /// Requests for a pause in a row, without a response between.
+    /// Number of consecutive requests for a pause, without a response in between.
     refusals: u32,
     /// The account that had the last turn.
     pub turn: Option<AccountId>,
@@ -66,7 +66,7 @@ impl Server {
 
     /// The time from which the next query may be sent; `None` while too many are in flight.
     ///
-    /// A server that was down gets one query first, not all that wait for it.
+    /// A server that was down first gets only one of the queries that wait for it.
     pub fn ready_at(&self) -> Option<Instant> {
         let trial = self.failures >= FAILURES_MAX || self.refusals > 0;
         let at_once = if trial { 1 } else { self.limits.concurrency };
@@ -76,8 +76,8 @@ impl Server {
 
     /// Records that a query is sent now.
     ///
-    /// Queries are evenly spaced, without bursts: no interval has more than the rate allows, plus two for
-    /// its ends and a late timer.
+    /// Queries are evenly spaced, without bursts: an interval never has more queries than the rate
+    /// allows, plus two for its ends and a late timer.
     pub fn begin(&mut self, now: Instant) {
         let spacing = Duration::from_secs(1) / self.limits.per_second;
         let earliest = now.checked_sub(spacing).unwrap_or(now);
@@ -108,7 +108,8 @@ impl Server {
         Some(pause)
     }
 
-    /// Whether the state equals that of a new server except for the turn, so that it can be dropped.
+    /// Whether the state can be dropped, because it equals that of a new server except for the
+    /// turn.
     pub fn is_idle(&self, now: Instant) -> bool {
         self.in_flight == 0
             && self.next_at <= now
@@ -134,8 +135,8 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    /// Sends queries as soon as permitted for ten seconds, with responses after `took_ms` and a loop that
-    /// runs late. Returns when each was sent.
+    /// Simulates ten seconds in which queries are sent as soon as permitted, responses arrive after
+    /// `took_ms`, and the loop runs late. Returns the time at which each query was sent.
     fn run(limits: Limits, took_ms: u64, late_ms: impl Fn(u64) -> u64) -> Vec<u64> {
         let start = Instant::now();
         let mut server = Server::new(limits, start);
@@ -188,7 +189,7 @@ mod tests {
         // A response during the pause does not end it.
         server.end(Ended::Answered, now);
         assert_eq!(server.ready_at(), Some(now + after(5_000)));
-        // Pauses without a length double.
+        // Pauses of unspecified length double each time.
         for pause_s in [60, 120, 240, 480, 960, 1_920, 3_600, 3_600] {
             server.begin(now);
             assert_eq!(server.end(Ended::NotNow(None), now), Some(after(pause_s * 1_000)));

@@ -118,7 +118,7 @@ fn the_last_observation_determines_the_interval() {
         (RdapState::Redemption, Some(NEAR_DAYS), NEAR_AGAIN_MS),
         (RdapState::Redemption, Some(NEAR_DAYS + 1), REDEMPTION_AGAIN_MS),
         (RdapState::Unknown, Some(20), REDEMPTION_AGAIN_MS),
-        // The registry says that it is registered, which overrides the date.
+        // The registry reports that the name is registered, which overrides the date.
         (RdapState::Renewed, Some(3), REST_AGAIN_MS),
         (RdapState::RegisteredAgain, Some(-1), REST_AGAIN_MS),
         (RdapState::Renewed, Some(20), REST_AGAIN_MS),
@@ -265,7 +265,7 @@ fn rdap_is_used_where_dns_is_not_sufficient() {
     assert!(uses_dns(Registered, None, None));
     assert!(uses_dns(Renewed, Some("2010-01-01"), Some("2026-10-01")));
     assert!(uses_dns(RegisteredAgain, Some("2026-10-02"), Some("2026-10-01")));
-    // The name has dropped again since, or a newly known drop changes the meaning of the date.
+    // The name has dropped again since then, or a newly known drop changes the meaning of the date.
     assert!(!uses_dns(RegisteredAgain, Some("2026-10-02"), Some("2026-11-14")));
     assert!(!uses_dns(RegisteredAgain, Some("2026-10-02"), Some("2026-11-01")));
     assert!(!uses_dns(Registered, Some("2010-01-01"), Some("2026-10-01")));
