@@ -1,4 +1,5 @@
-//! Compares two days of a zone in one pass over sorted files; memory does not grow with the zone.
+//! Compares two days of a zone in one pass over sorted files, so that memory does not grow with the
+//! zone.
 
 use std::path::Path;
 
@@ -14,12 +15,13 @@ use crate::vocab::stage::Periods;
 
 /// Number of consecutive zone files without a name after which it counts as dropped.
 const ABSENT_FILES: u8 = 3;
-/// The same for a registry's lists of all its names, in which only deleted names are missing.
+/// The same number for a registry's lists of all its names, in which only deleted names are
+/// missing.
 const ABSENT_LISTS: u8 = 2;
 /// Days until a name that left with unusually many others counts as dropped.
 const ABSENT_DAYS_MASS: i32 = 14;
-/// Days for which a dropped name is remembered, so that its return is reported. Longer than any
-/// registry keeps a deleted name.
+/// Number of days for which a dropped name is remembered, so that its return is reported. This is
+/// longer than any registry keeps a deleted name.
 const REMEMBERED_DAYS: i32 = 120;
 /// Bytes of a [`Missing`] in its file.
 pub const MISSING_BYTES: usize = 6;
@@ -96,7 +98,8 @@ pub enum Keep {
     /// Only dropped names.
     #[default]
     Drops,
-    /// Existing names too: they count as other TLDs of a label, and are found by search.
+    /// Existing names enter lists too: they count as other TLDs of a label, and a search finds
+    /// them.
     All,
 }
 
@@ -116,7 +119,8 @@ pub struct ComparisonCounts {
     pub changes: Changes,
     /// Names listed as dropped.
     pub dropped: u64,
-    /// Names listed as dropped that returned before the registry could have released them.
+    /// Number of names listed as dropped that returned before the registry could have released
+    /// them.
     pub restored: u64,
     /// Names listed as dropped that returned after their release.
     pub registered_again: u64,
@@ -180,9 +184,9 @@ struct Merged {
 struct Presence {
     /// Whether the zone had the name before.
     was: bool,
-    /// Whether the zone has it now.
+    /// Whether the zone has the name now.
     is: bool,
-    /// Its state, if it was missing.
+    /// The state of the name, if it was missing.
     known: Option<Missing>,
 }
 

@@ -24,7 +24,7 @@ const _: () = assert!(OWNER_BYTES_MAX < END as usize);
 /// Maximum length of an owner in bytes (RFC 1035 §2.3.4).
 pub const OWNER_BYTES_MAX: usize = 253;
 
-/// Writes distinct names in ascending order. `N` is the number of extra bytes of each.
+/// Writes distinct names in ascending order. `N` is the number of extra bytes per name.
 pub struct NamesWriter<const N: usize> {
     path: PathBuf,
     file: BufWriter<File>,
@@ -34,7 +34,7 @@ pub struct NamesWriter<const N: usize> {
     chunk: Vec<u8>,
 }
 
-/// Reads a file of [`NamesWriter`], one name at a time.
+/// Reads a file that [`NamesWriter`] wrote, one name at a time.
 pub struct NamesReader<const N: usize> {
     path: PathBuf,
     file: File,
@@ -69,7 +69,7 @@ impl<const N: usize> NamesWriter<N> {
         })
     }
 
-    /// Adds a name if it sorts after the last one. Returns the order of the two.
+    /// Adds a name if it sorts after the last one. Returns how the name compares to the last one.
     ///
     /// # Errors
     /// A write fails.
@@ -158,7 +158,7 @@ impl<const N: usize> NamesReader<N> {
     /// Advances to the next name.
     ///
     /// # Errors
-    /// The file cannot be read or is damaged. Damage is detected at the last name or before.
+    /// The file cannot be read or is damaged. Damage is detected at the last name or earlier.
     pub fn next(&mut self) -> Result<(), ZoneError> {
         if !self.is_at_name {
             return Ok(());

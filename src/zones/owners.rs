@@ -1,4 +1,4 @@
-//! Reads the owners of delegations from a zone file, as fast as it decompresses.
+//! Reads the owners of delegations from a zone file, as fast as the file can be decompressed.
 //!
 //! Published zone files have one record per line, absolute names, and the records of an owner in
 //! sequence. This module parses such lines as bytes. [`ZoneRecords`] parses all others: comments,
@@ -19,16 +19,16 @@ use crate::feeds::{self, RecordKind, ZoneRecords};
 const READ_BYTES: usize = 1 << 20;
 /// Fields of a SOA record after its type (RFC 1035 §3.3.13).
 const SOA_FIELDS: usize = 7;
-/// Maximum bytes of these fields: two names of 255 bytes, each of which may be escaped as `\\DDD`, and
-/// five numbers.
+/// Maximum bytes of these fields: two names of 255 bytes, each byte of which may be escaped as
+/// `\\DDD`, and five numbers.
 const SOA_BYTES_MAX: usize = 2 * 4 * 255 + 5 * 20;
-/// Maximum number of lines that are not records, such as warnings of a tool.
+/// Maximum number of lines that are not records, such as warnings printed by a tool.
 const BAD_LINES_MAX: u32 = 100;
 
 /// Owners of NS records below the apex, in the order of the file.
 ///
-/// An owner includes the dot before the apex, but not the apex: `example.` in com. Thus two owners
-/// compare like their full names in a file sorted by bytes, where `a-b.com.` precedes `a.com.`.
+/// An owner includes the dot before the apex, but not the apex: `example.` in com. Owners thus
+/// compare like full names in a file sorted by bytes, in which `a-b.com.` precedes `a.com.`.
 pub struct Owners {
     lines: Lines,
     parser: Parser,
@@ -48,7 +48,7 @@ struct Parser {
     end: Vec<u8>,
     /// The first field of the last delegating line, verbatim.
     last: Vec<u8>,
-    /// Whether the previous record had the owner `last`, which `records` has not seen.
+    /// Whether the owner of the previous record was `last`, a line that `records` has not parsed.
     is_ahead: bool,
     owner: Vec<u8>,
     records: ZoneRecords,
@@ -60,9 +60,9 @@ struct Parser {
 #[derive(Default)]
 struct Soa {
     first: Option<Vec<String>>,
-    /// Fields read so far of an unfinished record.
+    /// Fields of an unfinished record that were read so far.
     open: Option<Vec<String>>,
-    /// Whether the last record repeated the first one.
+    /// Whether the last record repeats the first one.
     is_closed: bool,
 }
 
@@ -95,7 +95,7 @@ impl Names for Owners {
         &self.parser.apex
     }
 
-    /// An owner with scattered records is returned several times.
+    /// An owner whose records are not consecutive is returned several times.
     fn next(&mut self) -> Result<Option<&[u8]>, ZoneError> {
         while let Some(line) = self.lines.next()? {
             if self.parser.read(line.trim_ascii_end())? {
@@ -133,7 +133,7 @@ impl Lines {
         }
     }
 
-    /// Reads more bytes behind the unread ones.
+    /// Reads more bytes, and appends them to the unread ones.
     fn fill(&mut self) -> Result<(), ZoneError> {
         self.buffer.copy_within(self.unread.clone(), 0);
         self.unread = 0..self.unread.len();
@@ -153,7 +153,8 @@ impl Lines {
 }
 
 impl Parser {
-    /// Parses a line. Returns true if it delegates an owner other than that of the previous line.
+    /// Parses a line. Returns true if the line delegates an owner other than that of the previous
+    /// line.
     fn read(&mut self, line: &[u8]) -> Result<bool, ZoneError> {
         let Some(end) = memchr2(b' ', b'\t', line) else { return self.read_slowly(line) };
         if self.records.is_open() || memchr(b'(', line).is_some() {
@@ -222,7 +223,7 @@ impl Parser {
         Ok(false)
     }
 
-    /// Cuts the apex off the owner. Returns false for the apex itself and for names outside the
+    /// Removes the apex from the owner. Returns false for the apex itself and for names outside the
     /// zone.
     fn is_below(&mut self) -> bool {
         let Some(label) = self.owner.strip_suffix(&self.end[..]) else { return false };

@@ -8,7 +8,7 @@ use super::error::ZoneError;
 use super::names::{NamesReader, NamesWriter};
 use crate::vocab::file_error::AtPath;
 
-/// Bytes of names to sort at once if a zone file is not sorted.
+/// Number of bytes of names that are sorted at once if a zone file is not sorted.
 const RUN_BYTES: usize = 48 << 20;
 
 /// The names of a zone in file order, each without the apex and with a trailing dot.
@@ -22,7 +22,7 @@ pub trait Names {
     /// The file cannot be read, or has another format.
     fn next(&mut self) -> Result<Option<&[u8]>, ZoneError>;
 
-    /// Returns the serial number. All names must have been read.
+    /// Returns the serial number. All names must have been read before the call.
     ///
     /// # Errors
     /// The file is incomplete.
@@ -37,8 +37,8 @@ pub struct Snapshot {
     pub names: u64,
 }
 
-/// Writes the distinct names of the file that `open` opens to `into`, in order. Published zone files are
-/// sorted; otherwise the names are sorted in `scratch`.
+/// Opens a zone file with `open` and writes its distinct names to `into`, in order. Published zone files
+/// are sorted; otherwise the names are sorted in `scratch`.
 ///
 /// # Errors
 /// The zone file is incomplete, or a file cannot be written.

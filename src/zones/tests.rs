@@ -218,7 +218,7 @@ fn a_zone_file_must_be_newer_and_of_the_same_zone() {
 struct Play {
     /// Days on which each name is in the zone.
     present: BTreeMap<String, BTreeSet<i32>>,
-    /// First day without each dropped name.
+    /// For each dropped name, the first day without it.
     dropped: BTreeMap<String, i32>,
 }
 
@@ -342,8 +342,8 @@ fn forty_days_yield_every_drop_on_its_day_and_no_other() {
         }
         for (name, &left) in &play.dropped {
             let first = Play::seen(left);
-            // A drop needs two more files, plus the held and bad ones in between; after a mass exit,
-            // two weeks.
+            // A drop is found after two more files, not counting held and bad ones in between; after
+            // a mass exit, it takes two weeks.
             let is_due = if first == MASS_EXIT { first + 14 < DAYS } else { first + 8 < DAYS };
             assert!(!is_due || listed.contains_key(name), "seed {seed}: {name} left on day {left}");
         }
@@ -434,7 +434,7 @@ fn names_that_leave_a_registrys_list_are_free() {
         "domain,drop_date,status,registered_again,release_date\n\
          gone.sk,2026-01-02,,false,2026-01-02\n"
     );
-    // A dropped name is free at once, so its return is a new registration.
+    // A dropped name can be registered at once, so its return is a new registration.
     assert!(
         matches!(take(3, &list(&all, "")), Ok(ZoneOutcome::Applied(it)) if it.registered_again == 1)
     );

@@ -21,18 +21,18 @@ const STATE: &str = "state.json";
 const USUAL_DAYS: usize = 28;
 /// A day is unusual if it has more than this multiple of the usual changes.
 const MANY_TIMES: u64 = 4;
-/// Further conditions for an unusual day: more changes than one in this many names, and more than
-/// this number.
+/// Further conditions for an unusual day: more than one in this many names changed, and more than
+/// this number of names changed.
 const MANY_SHARE: u64 = 200;
 const MANY_LEAST: u64 = 500;
-/// Below this percentage of its previous size, a zone needs more confirmations.
+/// A zone below this percentage of its previous size needs more confirmations.
 const WHOLE_PERCENT: u64 = 98;
 /// Number of names that even a small zone may lose in a day.
 const LOST_LEAST: u64 = 50;
 /// Number of consecutive unusual zone files after which they are accepted.
 const AGREEING: usize = 2;
-/// The same for a zone that lost many of its names, because incomplete zones have been published two days
-/// in a row.
+/// The same number for a zone that lost many of its names, because some registries have published
+/// incomplete zones two days in a row.
 const AGREEING_SMALLER: usize = 3;
 
 /// The state of a zone, in a folder that only one process at a time may use.
@@ -50,7 +50,8 @@ struct State {
     /// Number of the latest files; each change of the state gets a new number.
     number: u64,
     last: Option<KeptZone>,
-    /// Held unusual zone files, oldest first, until enough agree or one disagrees.
+    /// Unusual zone files, oldest first, which are held until enough of them agree or one
+    /// disagrees.
     held: Vec<KeptZone>,
     missing: String,
     /// Changes of the latest accepted days, oldest first.
@@ -89,7 +90,7 @@ pub struct DropsFile {
 /// Result for a zone file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ZoneOutcome {
-    /// The first file, with its number of names. Drops are found from the second file on.
+    /// The first file, with its number of names. Drops can be found starting with the second file.
     First {
         names: u64,
     },
@@ -105,7 +106,7 @@ pub enum ZoneOutcome {
     Applied(Applied),
 }
 
-/// What was concluded from a zone file.
+/// The conclusion from a zone file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
     /// Number of names in the zone.
@@ -217,7 +218,8 @@ impl Tracker {
     }
 
     /// Returns the lists to ingest, oldest first. Call [`Tracker::ingested`] after each. If the
-    /// process ends between the two, a list is ingested twice, with the same content.
+    /// process ends between the ingest and that call, a list is ingested twice, with the same
+    /// content.
     pub fn lists(&self) -> Vec<DropsFile> {
         let list = |list: &Written| DropsFile { path: self.folder.join(&list.file), day: list.day };
         self.state.lists.iter().map(list).collect()
@@ -323,7 +325,7 @@ impl Tracker {
         DropList::create(&self.folder.join(list_name(next)), &next.apex, kind)
     }
 
-    /// Compares `now` with the last zone file, and replaces that with `now`.
+    /// Compares `now` with the last zone file, and replaces the latter with `now`.
     fn apply(
         &self,
         next: &mut State,
@@ -352,7 +354,8 @@ impl Tracker {
         applied.registered_again += registered_again;
         (applied.waiting, applied.names) = (waiting, now.names);
         next.missing = missing;
-        // Otherwise a later `keep = "all"` would miss names that appeared while they were not listed.
+        // Without this, a later `keep = "all"` would miss names that appeared while existing names
+        // were not listed.
         next.all_listed = keep == Keep::All;
         next.last = Some(now);
         Ok(())
