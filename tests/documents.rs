@@ -78,7 +78,8 @@ fn contributing_names_existing_tests() {
         .filter(|file| file.ends_with(".rs"))
         .map(|file| read(&root().join(file)))
         .collect();
-    // Names of tests are sentences; other code spans of this length are paths or have capitals.
+    // Minimum length of a code span that is the name of a test: test names are sentences, and other
+    // code spans of this length are paths or contain capitals.
     let is_test = |name: &str| {
         name.matches('_').count() > 3
             && name.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit())

@@ -20,12 +20,12 @@ use std::thread;
 
 use rng::Rng;
 
-/// Inputs derived from each target's corpus; fewer for the whole service, which is slower. At full
-/// size, [`FULL_TIMES`] as many.
+/// Number of inputs derived from each target's corpus; fewer for the whole service, which is
+/// slower. At full size, [`FULL_TIMES`] times as many.
 const INPUTS: usize = 6_000;
 const INPUTS_OF_THE_SERVICE: usize = 300;
 const FULL_TIMES: usize = 330;
-/// Maximum bytes of an input: longer ones are left to the fuzzers.
+/// Maximum bytes of an input; longer ones are left to the fuzzers.
 const INPUT_BYTES_MAX: usize = 4_096;
 
 macro_rules! test_each {
@@ -74,7 +74,8 @@ test_each! {
     mounts: INPUTS,
 }
 
-/// Runs `target` on its kept inputs and on as many variations as `inputs`. A failure prints its input.
+/// Runs `target` on its kept inputs and on as many variations as `inputs`. A failing run prints its
+/// input.
 fn run(name: &str, target: fn(&[u8]), inputs: usize) {
     let kept = kept(name);
     for input in &kept {

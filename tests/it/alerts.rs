@@ -1,5 +1,6 @@
-//! When lists are matched with alert rules: each drop is matched once, even if the process dies in
-//! between. The deliveries are read over HTTP. Unit tests of the index check what a rule matches.
+//! Tests when lists are matched with alert rules: each drop is matched once, even if the process
+//! dies in between. The deliveries are read over HTTP. Unit tests of the index check what a rule
+//! matches.
 
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::common::{Client, Server, Site, wait};
 
-/// Deadline of a match, which usually takes moments.
+/// Deadline of a match, which usually takes only a moment.
 const MATCH_MAX: Duration = Duration::from_secs(60);
 const DAY_1: &str = "2026-03-15";
 
@@ -134,7 +135,7 @@ fn a_preview_counts_what_is_sent() {
         world.client().send("POST", path, &json!({ "filter": filter })).json()
     };
     // A .com name is released 35 days after its drop. The releases of the first two are within the
-    // range today, and that of the third enters it tomorrow.
+    // range today, and the release of the third enters it tomorrow.
     world.match_lists(&[&[
         ("nearest.com", "2026-02-08"),
         ("near.com", "2026-02-09"),
@@ -176,7 +177,7 @@ fn a_rule_fires_once_for_each_drop() {
     assert_eq!(world.told(idn), [1]);
     assert_eq!(world.told(none), [] as [u64; 0]);
 
-    // A corrected drop date does not fire; another drop of the name does, and a new name.
+    // A corrected drop date does not fire; another drop of the name and a new name do.
     world.match_lists(&[&[("teapots.com", "2026-03-15"), ("teatime.co.uk", "2026-03-15")]]);
     assert_eq!((world.told(com), world.told(tea)), (vec![2], vec![2]));
     world.match_lists(&[&[("teapots.com", "2026-03-14"), ("others.com", "2026-03-15")]]);
@@ -199,7 +200,7 @@ fn a_rule_fires_once_for_each_drop() {
 #[test]
 fn a_rule_fires_when_a_name_enters_its_stages() {
     let mut world = World::new();
-    // Released 35 days after their drop, pending delete in the last five.
+    // The names are released 35 days after their drop, and are in pending delete for the last five.
     let pending = world.rule(json!({"stages": ["pending-delete"]}));
     let late = world.rule(json!({"stages": ["catchable", "released"], "tlds": ["com"]}));
     let all = world.rule(json!({}));
@@ -207,7 +208,7 @@ fn a_rule_fires_when_a_name_enters_its_stages() {
     assert_eq!(world.told(pending), [] as [u64; 0]);
     assert_eq!(world.told(all), [2]);
 
-    // A new day does not fire by itself; the next list does.
+    // A new day alone does not fire; the next list does.
     world.turn_to("2026-03-19");
     assert_eq!(world.told(pending), [] as [u64; 0]);
     world.match_lists(&[&[("other.de", "2026-03-18")]]);
@@ -219,7 +220,7 @@ fn a_rule_fires_when_a_name_enters_its_stages() {
     world.turn_to("2026-03-25");
     world.match_lists(&[&[("third.de", "2026-03-18")]]);
     assert_eq!(world.told(late), [1]);
-    // Added when sooner.com had long been catchable, so it does not fire.
+    // The rule was added when sooner.com had long been catchable, so the name does not fire.
     let added_late = world.rule(json!({"stages": ["catchable", "released"], "tlds": ["com"]}));
     world.turn_to("2026-04-05");
     world.match_lists(&[&[("fourth.de", "2026-03-18")]]);
@@ -235,7 +236,8 @@ fn every_condition_narrows_a_rule() {
     let texts = world.rule(json!({"starts": ["tea"], "notEnds": ["shop"], "notTlds": ["net"]}));
     let shape = world.rule(json!({"pattern": "CVV*", "digits": "none", "contains": "pot"}));
     let regex = world.rule(json!({"regex": "^tea(pot|cup)s?$", "minLength": 6}));
-    // Released 35 days after its drop: the name enters the range only some days later, and fires then.
+    // The name is released 35 days after its drop, so it enters the range only some days later, and
+    // fires then.
     let soon =
         world.rule(json!({"releaseWithinDays": 3, "stages": ["pending-delete", "catchable"]}));
     world.match_lists(&[&[

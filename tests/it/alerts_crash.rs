@@ -4,8 +4,8 @@
 //! and nothing else. For watched names, the log of changes defines the expected messages of a webhook
 //! and a chat.
 //!
-//! `DROPDEX_SEED=<number>` repeats a run as far as the machine's timing allows; `DROPDEX_FULL=1` kills
-//! a hundred times.
+//! `DROPDEX_SEED=<number>` repeats a run as far as timing on the machine allows; `DROPDEX_FULL=1`
+//! kills a hundred times.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -30,17 +30,17 @@ const FIRST_DAY: &str = "2026-03-15";
 /// Catch days of a server with default settings.
 const CATCH_DAYS: u16 = 5;
 const TLDS: [&str; 5] = ["com", "net", "de", "co.uk", "se"];
-/// Deadline from a list to its last message, including retries and two restarts. Beyond it, something
-/// hangs.
+/// Maximum time from a list to its last message, including retries and two restarts. If this time
+/// is exceeded, something hangs.
 const SETTLE_MAX: Duration = Duration::from_secs(240);
 /// Maximum time from the start of a server or the end of an ingest to a kill. Kills hit every stage of
 /// the work, even in an unoptimised build.
 const KILL_AFTER_MAX_MS: usize = 900;
-/// The same from the start of an ingest.
+/// Maximum time from the start of an ingest to a kill.
 const INGEST_KILL_MAX_MS: usize = 2_500;
 /// Percentage of requests that the receiver refuses.
 const REFUSED_PERCENT: usize = 20;
-/// Times of attempts: some at once, then every second or so, far more than are refused in a row.
+/// Times of attempts: some at once, then about one per second, far more than are refused in a row.
 const RETRY_SECONDS: &str = "[0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 9, 10, 12, 14, 20]";
 
 /// A message that arrived completely.
@@ -59,13 +59,13 @@ type Drop = (String, Day);
 
 /// A rule and the matches that it must have delivered.
 struct Rule {
-    /// Addresses of its channels.
+    /// Addresses of the rule's channels.
     paths: Vec<String>,
     id: u64,
     tlds: Vec<&'static str>,
     contains: Option<String>,
     max_length: Option<usize>,
-    /// Stages it alerts on; they are consecutive.
+    /// Stages on which the rule alerts; they are consecutive.
     stages: Vec<Stage>,
     told: BTreeSet<Drop>,
     /// Names that were in the rule's stages when lists were last matched before the rule was added.
@@ -90,7 +90,8 @@ struct World {
     fresh: BTreeSet<String>,
     lists: usize,
     kills: BTreeMap<&'static str, usize>,
-    /// For each watched name, the newest changes right before and right after it was added.
+    /// For each watched name, the newest change just before it was added, and the newest change
+    /// just after.
     watched: BTreeMap<String, (u64, u64)>,
     /// Watched names that no list has contained yet.
     expected: Vec<String>,
@@ -119,7 +120,7 @@ fn every_match_arrives_after_kills() {
         }
     }
     world.settle();
-    // No message remains that another list or start would send.
+    // There is no message left that another list or start would send.
     world.ingest_whole(1);
     world.settle();
     world.restart();
@@ -144,12 +145,14 @@ fn every_match_arrives_after_kills() {
     assert!(changes > kills, "too few changes: {changes}");
 }
 
-/// Stores all that it receives, and refuses some requests, half of them by closing the connection.
+/// Stores every message that it receives, and refuses some requests, half of them by closing the
+/// connection.
 fn receiver(seed: u64, received: Arc<Mutex<Vec<Received>>>) -> Receiver {
     Receiver::https(&["127.0.0.1"], move |before, seen: &Seen| {
         let mut rng = Rng::new(seed ^ before as u64);
         let taken = !rng.chance(REFUSED_PERCENT);
-        // Stored before the response, so a received response implies a stored message.
+        // The message is stored before the response is sent, so a received response implies a
+        // stored message.
         received.lock().expect("no code panics holding this lock").push(Received {
             path: seen.target.clone(),
             id: seen.header("webhook-id").to_owned(),
@@ -239,7 +242,7 @@ impl World {
         self.watched.extend(some.into_iter().map(|name| (name, (before, after))));
     }
 
-    /// The newest change, once all are matched.
+    /// Waits until all changes are matched, and returns the number of the newest.
     fn newest_change(&self) -> u64 {
         let mut metrics = self.server.as_ref().expect("it runs").metrics();
         let mut newest = 0;
@@ -259,7 +262,7 @@ impl World {
     /// Compares the changes of watched names that receivers got with the log of changes. Returns
     /// the number of changes that had to arrive.
     fn check_watched(&mut self) -> usize {
-        // Changes that were collected while the receiver refused others are due.
+        // Changes that were collected while the receiver refused others are now due.
         self.stop();
         self.day = self.day.plus(1);
         self.start();
@@ -276,7 +279,7 @@ impl World {
         let (log, changes) =
             Appender::open(&self.site.data().join("changes"), Clock::system().now())
                 .expect("opens");
-        // How often each change must and may have been delivered.
+        // Minimum and maximum number of deliveries of each change.
         let mut expected: BTreeMap<Told, (usize, usize)> = BTreeMap::new();
         for change in changes.read(0, usize::MAX).expect("whole") {
             let Some((before, after)) = self.watched.get(change.name.as_str()) else { continue };
@@ -337,7 +340,7 @@ impl World {
     fn one_kill(&mut self) {
         let names = 5 + self.rng.below(60);
         match self.rng.below(10) {
-            // During matching and delivery of the list.
+            // A kill during matching and delivery of the list.
             0..4 => {
                 self.ingest_whole(names);
                 self.wait_up_to(KILL_AFTER_MAX_MS);
@@ -363,7 +366,7 @@ impl World {
                 self.site.start(&arguments).kill_within(Duration::from_millis(delay));
                 *self.kills.entry("while starting").or_default() += 1;
             }
-            // During the ingest; in half of the cases, the server is killed too.
+            // A kill during the ingest; in half of the cases, the server is killed too.
             _ => {
                 let list = self.list(names);
                 let delay = self.rng.below(INGEST_KILL_MAX_MS) as u64;
@@ -417,7 +420,7 @@ impl World {
         let mut rows = String::from("domain,drop_date\n");
         let mut drop = |world: &mut World, name: String, date: Day| {
             rows.push_str(&format!("{name},{date}\n"));
-            // A record within the lifecycle of the previous drop is about the same drop.
+            // A record within the lifecycle of the previous drop describes the same drop.
             let tld = name.split_once('.').expect("a TLD").1;
             let over = |before: Day| Periods::for_tld(tld).effective_release(before, None);
             let before = world.names.get(&name).copied().filter(|&before| date <= over(before));
@@ -511,7 +514,7 @@ impl World {
         self.rules.push(rule);
     }
 
-    /// Returns the names in a rule's stages on a day that pass its filter.
+    /// Returns the names that are in a rule's stages on a day and pass its filter.
     fn matching(&self, rule: &Rule, day: Day) -> BTreeSet<Drop> {
         let all = self.names.iter().filter(|(name, date)| rule.passes(name, **date, day));
         all.map(|(name, &date)| (name.clone(), date)).collect()
@@ -519,7 +522,7 @@ impl World {
 
     /// Waits until all expected messages have arrived, and checks that no others did.
     fn settle(&mut self) {
-        // No messages until a list arrives.
+        // No messages are due until a list arrives.
         self.ingest_whole(1);
         self.fresh.clear();
         self.matched_on = self.day;
@@ -656,7 +659,8 @@ impl Rule {
             && self.max_length.is_none_or(|most| label.len() <= most)
     }
 
-    /// Returns the drops that one channel received. Each drop has one id, and each id one message.
+    /// Returns the drops that one channel received. Each drop has one id, and each id has one
+    /// message.
     fn check(&self, path: &str, received: &[Received]) -> BTreeSet<Drop> {
         let mut messages: BTreeMap<&str, &Value> = BTreeMap::new();
         let mut ids: BTreeMap<Drop, &str> = BTreeMap::new();

@@ -130,7 +130,7 @@ fn only_a_valid_key_authenticates() {
             let response = client.request("GET", target, headers);
             let (status, body) = response.answer();
             // RFC 6750 §3.1: only a request that carried a token gets a reason. White space at the end
-            // of a header belongs to no value, and bytes beyond ASCII to no token.
+            // of a header is not part of its value, and bytes beyond ASCII are never part of a token.
             let has_token = headers
                 .iter()
                 .any(|(_, value)| value.trim().starts_with("Bearer ") && value.is_ascii());
@@ -386,7 +386,7 @@ fn unknown_parameters_are_refused_with_the_nearest_name() {
         let strict = client.request("GET", target, &[("Prefer", "handling=strict")]);
         assert_eq!(strict.status, 400, "{target}");
     }
-    // An invalid value of a known parameter stays an error, and a request without a key is 401.
+    // An invalid value of a known parameter remains an error, and a request without a key gets 401.
     let lenient = &[("Prefer", "handling=lenient")];
     let response = client.request("GET", "/api/v1/drops?limit=0&x=1", lenient);
     assert_refuses(&response, "limit", "limit=0");
@@ -538,7 +538,7 @@ fn the_allowance_counts_every_request_across_restarts_and_key_rotation() {
         assert_eq!(response.status, status, "{target}");
         assert_eq!(allowance(&response), (5, remaining, next_midnight(TODAY)), "{target}");
     }
-    // Neither the unauthenticated endpoints nor the exports use the allowance.
+    // Neither the unauthenticated endpoints nor the exports consume the allowance.
     assert_eq!(client.get("/api/health").status, 200);
     assert_eq!(client.get("/api/v1").status, 200);
     // Choice: a successful export has the rate-limit headers of the export budget.
@@ -854,7 +854,7 @@ fn the_demo_serves_the_sample_with_the_printed_key() {
     assert_eq!((drops.status, drops.json()["count"].clone()), (200, json!(5)), "{}", drops.text());
     let claim = json!({"domain": "example.com", "status": "attempted"});
     assert_eq!(client.send("POST", "/api/v1/portfolio", &claim).status, 201);
-    // Its rule comes from a saved search, and matched the second of two lists.
+    // The demo's rule was created from a saved search, and matched the second of two lists.
     let search = client.get("/api/v1/searches").json()["searches"][0].take();
     assert!(search["newSinceSeen"].as_u64().is_some_and(|new| new > 0), "{search}");
     let rule = client.get("/api/v1/alerts").json()["alerts"][0].take();
@@ -925,8 +925,8 @@ fn errors_name_a_missing_index_and_how_to_build_it() {
     finished.assert_failed(1, &[index]);
     let advice = finished.stderr.contains("ingest") || finished.stderr.contains("rebuild");
     assert!(advice, "it should say what makes an index\n{finished}");
-    // The same holds for a missing folder. A corpus that was never built is built at startup
-    // (`intake`).
+    // The same holds for a missing folder. A corpus from which no index was ever built is built at
+    // startup (`intake`).
     std::fs::remove_dir_all(site.index()).expect("a folder can be removed");
     site.run(&serve).assert_failed(1, &[index]);
     let list = site.write("list.csv", LIST);
@@ -1036,7 +1036,7 @@ fn a_damaged_list_is_refused_completely() {
         let path = path.to_str().expect("temporary paths are UTF-8");
         site.run(&["ingest", "--observed-at", OBSERVED, path]).assert_failed(1, words);
     }
-    // None of their rows is in the corpus for the next rebuild.
+    // None of the rows of these lists is in the corpus for the next rebuild.
     site.ok(&["rebuild"]);
     server.stop();
     let server = site.serve(TODAY);

@@ -1,8 +1,7 @@
 //! Scores of names, whether or not a list ever contained them: `POST /api/v1/appraise` and `dropdex
 //! score`, which agree.
 //!
-//! Tests of the scorer cover how a score is computed (`tests/scorer.rs`): these tests contain no
-//! figures.
+//! Tests of the scorer cover how a score is computed, so these tests contain no figures.
 
 use serde_json::{Value, json};
 
@@ -48,12 +47,12 @@ fn scored<const N: usize>(site: &Site, names: [&str; N], more: &[&str]) -> [Valu
     scores.try_into().expect("one line per name")
 }
 
-/// Returns the appraisals of names, with whether the corpus holds each.
+/// Returns the appraisals of names, each with whether the corpus has the name.
 fn appraisals<const N: usize>(site: &Site, names: [(&str, bool); N]) -> [Value; N] {
     let mut expected = scored(site, names.map(|(name, _)| name), &[]);
     for (appraisal, (_, known)) in expected.iter_mut().zip(names) {
         appraisal["known"] = known.into();
-        // `rank` orders names of one score in lists; an appraisal omits it.
+        // `rank` orders names with the same score in lists; an appraisal omits it.
         appraisal.as_object_mut().expect("an object").remove("rank");
     }
     expected
@@ -105,7 +104,7 @@ fn appraisals_keep_the_order_of_the_names() {
     assert_eq!(response.answer(), (200, expected));
     assert_eq!(response.header("content-type"), Some("application/json"));
     assert_eq!([&munich["tld"], &munich["length"]], [&json!("de"), &json!(7)]);
-    // The same query has the same response, repeated or batched with others.
+    // The same query gets the same response, repeated or batched with others.
     let again = appraise(&mut client, &json!(["solar.com"])).json();
     assert_eq!(again, json!({"count": 1, "appraisals": [solar]}));
 }
@@ -279,8 +278,8 @@ fn tables(printed: &str) -> Vec<Vec<&str>> {
     printed.split("\n\n").map(|table| table.lines().collect()).collect()
 }
 
-/// Asserts that a table matches the JSON of its name: score, sentence, and each part that
-/// moved the score, those that moved it most first.
+/// Asserts that a table matches the JSON of its name: score, explanation, and each part that moved
+/// the score, with those that moved it most first.
 #[track_caller]
 fn assert_tells(table: &[&str], score: &Value) {
     let first =
@@ -362,7 +361,7 @@ fn why_not_scores_variants_of_the_name() {
         assert_eq!(words[2..].join(" "), format!("{} {}", text("domain"), text("change")));
     }
     assert_eq!(tables[0].len() - from - 1, expected.len(), "{printed}");
-    // The label is held in two TLDs: one more would be its third.
+    // The label is in two TLDs, so the queried name would add a third one.
     let net = held["whyNot"][0].take();
     let [seen_thrice] = scored(&site, ["solar.net"], &[]);
     assert_eq!(seen_thrice["signals"]["tldSpread"], 3);

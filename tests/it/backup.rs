@@ -105,7 +105,7 @@ fn a_backup_of_a_running_server_brings_everything_to_an_empty_machine() {
     empty.run(&["restore", &path]).assert_failed(1, &["there is data in", "move the folder away"]);
 }
 
-/// An old index folder beside a restored data folder was built from other lists.
+/// If an old index folder is next to a restored data folder, it was built from other lists.
 #[test]
 fn an_index_of_other_lists_is_rebuilt_before_it_is_served() {
     let site = Site::new();
@@ -222,7 +222,7 @@ fn a_restore_that_is_refused_leaves_the_data_folder_as_it_was() {
     let users = site.lists().join("users.snap");
     site.ok(&["journal", "backup", users.to_str().expect("UTF-8")]);
     try_with(&fs::read(users).expect("readable"), &["journal restore"]);
-    // It also removes the folders that it created.
+    // A failed restore also removes the folders that it created.
     let (outer, bad) = (empty.lists().join("outer"), empty.write("bad.tar", b"no backup"));
     let inner = outer.join("data");
     let args = ["--data", inner.to_str().expect("UTF-8"), "restore", bad.to_str().expect("UTF-8")];
@@ -278,7 +278,7 @@ fn a_backup_during_ingests_has_every_list_that_it_reports() {
         empty.ok(&["restore", &path]);
         empty.ok(&["journal", "verify"]);
         let server = empty.serve(TODAY);
-        // The lists of the corpus become the first index.
+        // The first index is built from the lists of the corpus.
         let lists = batches(&empty.data().join("corpus"));
         wait::until(std::time::Duration::from_secs(60), "all lists are matched", || {
             let page = server.client().get("/status").text().to_owned();

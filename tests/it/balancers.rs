@@ -19,7 +19,7 @@ use crate::common::{Client, wait};
 const SOON: Duration = Duration::from_secs(60);
 const ROUNDS: usize = 30;
 
-/// Returns the documented configuration of a program, with these nodes and this address filled in.
+/// Returns the documented configuration of a program, completed with these nodes and this address.
 fn documented(language: &str, nodes: [SocketAddr; 3], changes: &[(&str, &str)]) -> String {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/docs/network.md");
     let page = fs::read_to_string(page).expect("the page is there");
@@ -38,7 +38,8 @@ fn documented(language: &str, nodes: [SocketAddr; 3], changes: &[(&str, &str)]) 
     file
 }
 
-/// Finds a program that `tests/tools` installs, and that machines set up earlier may lack.
+/// Finds a program that `tests/tools` installs. Machines that were set up earlier may lack the
+/// program.
 fn installed(name: &str) -> Option<PathBuf> {
     let folders = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"];
     let found =
@@ -90,7 +91,8 @@ impl Nodes {
     }
 }
 
-/// A running program, with its settings file in a temporary folder. Dropping it stops the program.
+/// A running program, with its settings file in a temporary folder. Dropping the value stops the
+/// program.
 struct Balancer {
     _folder: TempDir,
     child: Child,

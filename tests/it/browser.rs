@@ -2,8 +2,8 @@
 //! page is checked, in both widths and colour schemes, for findings of axe-core, console errors,
 //! sideways scrolling, a heavy first load and layout shifts.
 //!
-//! Elements are found as people find them: by role, label and visible text. Tests never sleep: they
-//! poll for the expected state of a page, with a deadline.
+//! Elements are found in the way that people find them: by role, label and visible text. Tests
+//! never sleep; they poll for the expected state of a page, with a deadline.
 
 pub mod access;
 mod account;

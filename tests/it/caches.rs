@@ -30,7 +30,8 @@ impl Cache {
     }
 }
 
-/// Settings as many guides show them: one key per URL, and a lifetime for responses that specify none.
+/// Settings that many guides recommend: one cache key per URL, and a lifetime for responses that
+/// specify none.
 fn config(address: SocketAddr, server: SocketAddr) -> String {
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|kind| format!("{kind}_temp_path {kind};"))
@@ -59,7 +60,7 @@ fn config(address: SocketAddr, server: SocketAddr) -> String {
 
 /// A client and its credentials.
 struct Asker {
-    /// A word in all data of the account.
+    /// A word that occurs in all data of the account.
     mark: &'static str,
     headers: Vec<(&'static str, String)>,
 }
@@ -142,7 +143,7 @@ fn each_client_sees_only_its_own_data_through_a_cache() {
     targets.extend(self::targets(&ids_of_bob));
     targets.sort();
     targets.dedup();
-    // Each client is the first one once.
+    // Each client makes the first request once.
     for askers in [[&ann, &bob, &nobody], [&nobody, &bob, &ann]] {
         for target in &targets {
             for asker in askers.into_iter().flatten() {
@@ -168,7 +169,7 @@ fn each_client_sees_only_its_own_data_through_a_cache() {
     }
     assert!(found.iter().filter(|found| **found).count() > 40, "too few belong to an account");
     assert_eq!(stored, [] as [String; 0], "these were stored");
-    // The cache does store responses that it may store.
+    // Responses that may be stored are in fact stored.
     let page = through.get("/").text().to_owned();
     let asset = page.split('"').find(|text| text.starts_with("/assets/")).expect("an asset");
     through.get(asset);

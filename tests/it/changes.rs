@@ -179,7 +179,8 @@ fn pages_have_the_events_of_lists_and_days() {
     assert_eq!(server.client().get("/api/v1/changes").status, 401);
     server.stop();
 
-    // Events of the downtime have their own days; earlier events are unchanged.
+    // Events during the downtime have the days on which they happened; earlier events are
+    // unchanged.
     let server = world.serve(3);
     let mut client = world.client(&server);
     let all = until_events(&mut client, 6);
@@ -208,7 +209,7 @@ fn a_long_poll_waits_without_taking_a_read_slot() {
     let waiting: Vec<_> = (0..2)
         .map(|_| {
             let (mut client, target) = (world.client(&server), target.clone());
-            // The requests below may occupy the slot first.
+            // The requests below may occupy the slot first, so this one is repeated.
             let mut poll = move || Some(client.get(&target)).filter(|page| page.status != 503);
             thread::spawn(move || wait::until_ok(WAIT_MAX, || poll().ok_or("no slot")).json())
         })
@@ -498,7 +499,7 @@ fn registry_events_are_shown_only_to_accounts_that_watch_the_name() {
     wait::until(WAIT_MAX, "the first answer", || state(&mut client) == "pending-delete");
     com.say("solar.com", Says::NotFound);
     server.stop();
-    // Released in the meantime, so the registry is queried at once.
+    // The name was released in the meantime, so the registry is queried at once.
     let server = world.serve(1);
     let mut client = world.client(&server);
     let of_registry = |client: &mut Client| {

@@ -1,5 +1,5 @@
-//! Servers with a wrong clock, under libfaketime: their responses meanwhile, and that none of it is
-//! stored.
+//! Servers with a wrong clock, under libfaketime: checks their responses meanwhile, and that
+//! nothing is stored with the wrong time.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::common::{Client, Server, Site, process, tools, wait};
 
 const RIGHT: &str = "2026-11-21T12:00:00Z";
-/// The reset of allowances on that day.
+/// Time of the first reset of allowances after [`RIGHT`].
 const RESET: &str = "2026-11-22T00:00:00Z";
 const EMAIL: &str = "owner@example.com";
 /// Deadline of a correction. A clock that is behind the newest record is trusted after ten seconds.
@@ -159,7 +159,7 @@ fn a_clock_that_jumps_does_not_move_a_running_server() {
         set(&clock, RIGHT);
         assert!(is_trusted(&server), "{wrong}");
     }
-    // People do set a clock by an hour.
+    // Operators do set a clock forward or back by an hour.
     set(&clock, "2026-11-21T11:00:00Z");
     assert!(is_trusted(&server));
 }
@@ -177,7 +177,7 @@ fn a_future_day_that_an_older_version_stored_heals() {
             ask(&server, &key) == (200, Some(time(RESET)))
         });
         server.stop();
-        // The day stays right after a restart.
+        // The day is still correct after a restart.
         let server = site.serve_by(&clock, &["--config", &config]);
         assert_eq!(ask(&server, &key).1, Some(time(RESET)), "{future}");
     }

@@ -1,4 +1,4 @@
-//! Fuzzing: [`targets`] has the parsers.
+//! Fuzzing: the module [`targets`] lists the parsers under test.
 
 #[path = "../../it/common/nameless.rs"]
 mod nameless;

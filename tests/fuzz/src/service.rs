@@ -40,7 +40,7 @@ use tower::ServiceExt as _;
 use crate::nameless;
 use crate::targets::scratch_folder;
 
-/// Requests before the service is restarted, which bounds the data that they add to it.
+/// Number of requests after which the service is restarted, to bound the data that they add.
 const REQUESTS_PER_SERVICE: u32 = 20_000;
 const TODAY: &str = "2026-10-03";
 const EMAIL: &str = "fuzz@dropdex.example";
@@ -210,7 +210,7 @@ pub fn queries(bytes: &[u8]) {
     ask(&service, request.body(Body::empty()).expect("a request"));
 }
 
-/// Cursors to rows that no list ends with; the first byte selects the order, and the next sixteen are
+/// Cursors to rows at which no list ends; the first byte selects the order, and the next sixteen are
 /// numbers.
 pub fn cursor_pages(bytes: &[u8]) {
     let Some((&first, rest)) = bytes.split_first() else { return };
@@ -224,7 +224,7 @@ pub fn cursor_pages(bytes: &[u8]) {
     let limits = Limits { default: 100, max: 100 };
     let filter = Params::new(Some(&listed)).drops(limits, Day::MIN).expect("a query");
     let query = QueryDigest::of(&filter);
-    // Small numbers resemble those of real rows.
+    // Small numbers are similar to those of real rows.
     for value in [number(value), u64::from(value[0])] {
         let position = RowPosition { value, key: number(key), name: name.clone() };
         let cursor = cursor::encode(&position, query);

@@ -1,8 +1,8 @@
 //! One function for every parser of untrusted bytes. Each target asserts what must hold for any bytes,
 //! above all that the parser does not panic.
 //!
-//! `cargo fuzz` runs them guided by coverage (`tests/fuzz`); `tests/fuzz.rs` runs them on the kept
-//! inputs and on variations from a seed.
+//! `cargo fuzz` runs the targets guided by coverage (`tests/fuzz`); `tests/fuzz.rs` runs them on
+//! the kept inputs and on variations from a seed.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -36,9 +36,9 @@ use tempfile::TempDir;
 
 pub use crate::service::{bodies, cursor_pages, forms, headers, queries};
 
-/// Patterns, regular expressions and labels to compare with. A matcher handles every label, gives the
-/// same result from the label's start as after another label, and announces length and literals of what
-/// it matches.
+/// Patterns, regular expressions and labels to compare with. A matcher handles every label. The result
+/// of a matcher is the same whether it reads a label from the start or after another label, and the
+/// length and literals that it reports hold for all matches.
 pub fn matchers(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let matchers = [
@@ -78,7 +78,7 @@ pub fn days(bytes: &[u8]) {
     }
 }
 
-/// Cursors. A text that is accepted equals the encoding of its row and belongs to one query. Any row
+/// Cursors. An accepted text equals the encoding of its row, and belongs to one query only. Any row
 /// can be encoded.
 pub fn cursors(bytes: &[u8]) {
     let [query, other] =
@@ -102,7 +102,7 @@ pub fn cursors(bytes: &[u8]) {
     assert!(cursor::decode(&bent, query).is_err(), "{bent}");
 }
 
-/// Names, and other things that people type instead of names. Canonical text parses as itself.
+/// Names, and other texts that people enter instead of names. Canonical text parses as itself.
 pub fn names(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(name) = DomainName::parse(&text) {
@@ -216,7 +216,7 @@ fn read_list(file: &str, format: Option<Format>, bytes: &[u8]) {
             Ok(Row::Seen(seen)) => {
                 assert_eq!(DomainName::parse(seen.name.as_str()).as_ref(), Ok(&seen.name));
                 if let Sighting::Dropped { date, release: Some(release), .. } = seen.sighting {
-                    // Both days exist. Their order is up to the list.
+                    // Both days exist. The order of the days depends on the list.
                     let _ = (date.to_string(), release.to_string());
                 }
             }
@@ -253,7 +253,7 @@ pub fn journal(bytes: &[u8]) {
     }
 }
 
-/// A folder in which these bytes are segment, snapshot and commit mark, one after the other.
+/// A folder in which these bytes are in turn a segment, a snapshot and a commit mark.
 pub fn journal_files(bytes: &[u8]) {
     let folder = scratch("journal");
     let _ = std::fs::remove_dir_all(&folder);
@@ -315,7 +315,8 @@ pub fn rdap(bytes: &[u8]) {
     }
 }
 
-/// A response in content codings, which the first line names. No more bytes than the bound come out.
+/// A response in the content codings that the first line names. Decoding yields no more bytes than
+/// the bound.
 pub fn codings(bytes: &[u8]) {
     const MOST: usize = 1 << 20;
     let line = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0);

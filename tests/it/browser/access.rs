@@ -1,4 +1,4 @@
-//! Checks of every page: in every look, without scripts, and by keyboard only.
+//! Checks of every page: in every look, without scripts, and with the keyboard only.
 
 use serde_json::{Value, json};
 
@@ -215,7 +215,7 @@ fn everything_is_reachable_by_keyboard_with_visible_focus() {
     browser.press(TAB);
     assert_eq!(browser.focused(), "a Skip to content");
     browser.press(ENTER);
-    // Focus starts at the head of the main content.
+    // The focus starts at the beginning of the main content.
     let mut met = Vec::new();
     while met.last().is_none_or(|last| last != "input E-mail address") {
         browser.press(TAB);

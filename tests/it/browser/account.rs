@@ -1,4 +1,4 @@
-//! From the first visit to a working API key.
+//! A new user, from the first visit to a working API key.
 
 use std::process::Command;
 
@@ -20,7 +20,7 @@ fn a_visitor_signs_up_and_gets_a_key_that_works_with_curl() {
     // The response does not reveal whether the address had an account, so the visitor logs in.
     browser.text("Sign-up complete").wait();
     browser.log_in(EMAIL);
-    // The operator sets the plan, since the JSON API begins with Pro.
+    // The operator sets the plan, since the JSON API requires the Pro plan.
     world.site.ok(&["account", "set-plan", EMAIL, "pro"]);
 
     browser.open("/account/api");

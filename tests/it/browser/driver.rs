@@ -18,7 +18,7 @@ use url::Url;
 
 use crate::common::{Server, tools};
 
-/// Deadline of every wait; conditions come true long before, even on a busy machine.
+/// Deadline of every wait; conditions are met long before, even on a busy machine.
 pub const WAIT_MAX: Duration = Duration::from_secs(30);
 /// Interval between two polls of a wait.
 const PERIOD: Duration = Duration::from_millis(40);
@@ -29,7 +29,7 @@ const START_MAX: Duration = Duration::from_secs(90);
 pub const DESKTOP: u32 = 1280;
 pub const PHONE: u32 = 390;
 
-/// Maximum height of a picture in pixels: the rest of a long page looks the same.
+/// Maximum height of a picture in pixels, because the rest of a long page looks the same.
 const PICTURE_HEIGHT_MAX: f64 = 1_700.0;
 
 /// Flags to run as root, headless, and without background requests.
@@ -121,8 +121,8 @@ impl Browser {
         browser
     }
 
-    /// Continues with a server that replaced another. The browser keeps its cookies, which belong to
-    /// the host on any port.
+    /// Continues with a server that replaced another. The browser keeps its cookies, because these
+    /// belong to the host and not to a port.
     pub fn moved_to(&mut self, server: &Server) {
         self.base = format!("http://{}/", server.address()).parse().expect("an address");
     }
@@ -179,7 +179,7 @@ impl Browser {
         done.unwrap_or_else(|err| panic!("{err}\n{script}"))
     }
 
-    /// As [`Browser::script`], for pages that may disappear meanwhile.
+    /// As [`Browser::script`], but for pages that may disappear meanwhile.
     pub fn try_script(&self, script: &str, arguments: &[Value]) -> Result<Value, CmdError> {
         self.run(self.client.execute(script, arguments.to_vec()))
     }
@@ -202,8 +202,8 @@ impl Browser {
         log.as_array().cloned().unwrap_or_default()
     }
 
-    /// Takes a picture of the page from its top as a PNG file: the whole page, or the height of two
-    /// screens.
+    /// Takes a picture of the page from its top as a PNG file: the whole page, but at most the
+    /// height of two screens.
     pub fn picture(&self) -> Vec<u8> {
         let measure =
             "const it = document.documentElement; return [it.clientWidth, it.scrollHeight]";
@@ -218,7 +218,7 @@ impl Browser {
         base64::Engine::decode(&base64::prelude::BASE64_STANDARD, text).expect("base64")
     }
 
-    /// Repeats `attempt` until it returns something. Failures, such as a click on a removed element,
+    /// Repeats `attempt` until it returns a value. Failures, such as a click on a removed element,
     /// are retried.
     #[track_caller]
     pub fn until<T>(

@@ -25,7 +25,8 @@ fn selected(browser: &Browser) -> Vec<String> {
     serde_json::from_value(boxes).expect("names")
 }
 
-/// Returns the first fields of the lines of a CSV file that the page links, fetched as the page would.
+/// Returns the first field of each line of a CSV file to which the page links, fetched as by the
+/// page.
 fn csv(browser: &Browser, link: &str) -> Vec<String> {
     let text = browser.script(
         "const link = [...document.querySelectorAll('a[download]')].find((it) => it.textContent.startsWith(arguments[0]));
@@ -77,12 +78,13 @@ fn list_address_and_csv_agree() {
     let whole = csv(&browser, "CSV");
     assert_eq!(shown, whole[..shown.len()]);
 
-    // The address by itself gives the same page, with its filters.
+    // Opening the address leads to the same page, with its filters.
     browser.open(&place);
     assert_eq!(names(&browser), shown);
     browser.text("no digits").wait();
 
-    // Pages change in place, the back button works, and together the pages hold the rows of the file.
+    // Pages change in place, the back button works, and together the pages have the same rows as
+    // the file.
     browser.open("/?view=active&tld=com&limit=50");
     let first = names(&browser);
     browser.link("Next").click();
@@ -94,7 +96,7 @@ fn list_address_and_csv_agree() {
     browser.script("history.back()", &[]);
     browser.is_at("/?view=active&tld=com&limit=50");
     browser.until("the first page again", || Ok((names(&browser) == first).then_some(())));
-    // A column sorts, and a second click reverses the order.
+    // A click on a column sorts the list, and a second click reverses the order.
     browser.link("Length").click();
     browser.is_at("/?view=active&tld=com&sort=length&limit=50");
     assert_eq!(names(&browser), {
@@ -119,7 +121,7 @@ fn the_drop_list_works_by_keyboard() {
     browser.press(ENTER);
     browser.is_at("/?view=active&contains=harborlight");
     assert_eq!(names(&browser), ["harborlight.com"]);
-    // Escape leaves the field for the rows.
+    // Escape moves the focus from the field to the rows.
     browser.press(ESCAPE);
     browser.press("j");
     browser.press("e");
@@ -232,7 +234,7 @@ fn type_ahead_suggests_names() {
     option("harborlight.com").wait_gone();
     field.fill("oldharbor");
     option("oldharbor.com").wait();
-    // The focus leaves and returns faster than the list closes.
+    // The focus leaves and returns before the list closes.
     let open = browser.script(
         "const field = document.querySelector('#find');
          field.blur();
@@ -284,7 +286,7 @@ fn every_name_of_a_search_is_selected_across_pages() {
     let copied: Vec<_> = copied.as_str().expect("text").lines().map(str::to_owned).collect();
     assert_eq!((copied.len(), &copied[..50]), (total, &names(&browser)[..]));
 
-    // The tag is typed without leaving the keyboard.
+    // The tag is entered only with the keyboard.
     browser.press("t");
     assert_eq!(browser.focused(), "input Tags");
     browser.press("letter s");
@@ -352,7 +354,7 @@ fn rows_are_hidden_tagged_and_selected_by_keyboard() {
     browser.press("Mine");
     browser.leave(|| browser.press(ENTER));
     browser.main().at("//aside//a[contains(., 'Mine')]").wait();
-    // Single keys can be switched off, everywhere.
+    // Single-key shortcuts can be switched off on all pages.
     browser.press("?");
     browser.field("Enable single-key shortcuts").click();
     browser.press(ESCAPE);

@@ -5,8 +5,8 @@ use serde_json::json;
 use super::driver::Browser;
 use super::world::World;
 
-/// Contains no space, which would separate several names. If a page took it for markup, in an element
-/// or out of an attribute, it would change the title.
+/// Contains no space, which would separate several names. If a page treated it as markup, in an
+/// element or at the end of an attribute, it would change the title.
 const HOSTILE: &str = "\"'><img/src=x/onerror=document.title='owned'><b>bold</b>";
 
 /// Asserts that no part of the text became an element, and that the text appears as written, at least
@@ -35,7 +35,7 @@ fn html_in_any_field_stays_text() {
     let world = World::new();
     let browser = world.member("ann@example.com", "api");
     let query = crate::common::http::escape(HOSTILE);
-    // In query strings, which the page shows again.
+    // Text in query strings, which the page shows again.
     for path in
         ["/?q=", "/?tld=", "/?stage=", "/search?q=", "/alerts/new?name=", "/watchlist?notice="]
     {
@@ -54,7 +54,7 @@ fn html_in_any_field_stays_text() {
     browser.field("Name").fill(HOSTILE);
     browser.field("TLDs").fill(HOSTILE);
     browser.field("Webhook URL").fill(HOSTILE);
-    // Skips the browser's own check of the address, so that the server gets it.
+    // The browser's own check of the address is skipped, so that the server receives it.
     browser.script("document.querySelector('form#rule').noValidate = true", &[]);
     browser.main().button("Create alert").follow();
     is_text(&browser, 3);

@@ -1,4 +1,4 @@
-//! Elements of a page, found as people find them: a button by its word, a field by its label, a row by
+//! Elements of a page, found as people find them: a button by its text, a field by its label, a row by
 //! the name in it. Lookups are repeated until the element exists.
 
 use fantoccini::Locator;
@@ -14,7 +14,7 @@ pub const ESCAPE: &str = "\u{E00C}";
 pub const TAB: &str = "\u{E004}";
 pub const DOWN: &str = "\u{E015}";
 
-/// An element that is looked up on each use, so that it may appear, disappear and be replaced.
+/// An element that is looked up on each use, since it may appear, disappear and be replaced.
 #[derive(Clone)]
 pub struct Target<'a> {
     browser: &'a Browser,
@@ -109,7 +109,7 @@ impl Browser {
         text.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Whether the focused element is visible: on the screen, and marked.
+    /// Whether the focused element is visible: it is on the screen, and marked as focused.
     pub fn focus_is_seen(&self) -> bool {
         let seen = self.script(
             "const it = document.activeElement;
@@ -117,7 +117,7 @@ impl Browser {
              const inside = box.width > 0 && box.height > 0 && box.bottom > 0 && box.right > 0
                  && box.top < innerHeight && box.left < innerWidth;
              const marked = (style) => style && style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
-             // A chip's checkbox is invisible: the word beside it shows the focus.
+             // A chip's checkbox is invisible; the word beside it shows the focus.
              return inside && (marked(getComputedStyle(it))
                  || (it.nextElementSibling && marked(getComputedStyle(it.nextElementSibling))));",
             &[],
@@ -160,7 +160,7 @@ impl<'a> Target<'a> {
         ))
     }
 
-    /// The innermost elements that hold this text.
+    /// The innermost elements that contain this text.
     pub fn text(&self, text: &str) -> Target<'a> {
         let text = quoted(text);
         self.at(&format!(

@@ -11,8 +11,8 @@ use crate::common::tools;
 /// Maximum bytes over the wire for a first page with its assets.
 const FIRST_LOAD_MAX: u64 = 60_000;
 
-/// Maximum movement of parts, as Chromium's layout-shift score: an invisible amount (0.1 counts as
-/// good).
+/// Maximum movement of parts, as Chromium's layout-shift score. Such a movement is too small to be
+/// visible; 0.1 counts as good.
 const MOVED_MAX: f64 = 0.001;
 
 /// Runs axe-core, either with every rule (WCAG 2.2 AA and best practices), or with those that depend on
@@ -20,8 +20,8 @@ const MOVED_MAX: f64 = 0.001;
 const RUN_AXE: &str = "
     const options = {resultTypes: ['violations'], rules: {'target-size': {enabled: true}}};
     if (!arguments[0]) options.runOnly = {type: 'rule', values: ['color-contrast', 'target-size', 'link-in-text-block', 'scrollable-region-focusable']};
-    // Long tables consist of a dozen kinds of rows: checking the rest takes seconds and finds nothing
-    // new.
+    // Long tables consist of a dozen kinds of rows, so checking the remaining rows takes seconds and
+    // finds nothing new.
     document.querySelectorAll('tbody > tr:nth-child(n + 13), article ~ article ~ article').forEach((it) => it.remove());
     return axe.run(document, options).then((found) => found.violations.map((it) =>
         it.id + ': ' + it.help + '\\n' + it.nodes.map((node) =>
@@ -49,9 +49,10 @@ const MEASURE: &str = "
 ";
 
 impl Browser {
-    /// Opens a page in several looks and returns its problems. Two looks cover each width and each
-    /// colour scheme once, and apply all rules. In full runs, the other two apply the rules on
-    /// appearance, and leave a picture of each (`target/screenshots/<name>-1280-dark.png`).
+    /// Opens a page in several looks and returns its problems. Two of the looks cover each width
+    /// and each colour scheme once; for these, all rules are applied. In full runs, the rules about
+    /// appearance are applied to the other two looks, and a picture of each is kept
+    /// (`target/screenshots/<name>-1280-dark.png`).
     pub fn problems_everywhere(&self, name: &str, path: &str) -> Vec<String> {
         let mut problems = Vec::new();
         let others: &[Look] = if full() { &Look::OTHERS } else { &[] };
@@ -76,7 +77,7 @@ impl Browser {
         std::fs::write(file, self.picture()).expect("a picture can be written");
     }
 
-    /// Returns problems of the open page. Applies every rule, or without `every` those on its
+    /// Returns problems of the open page. Applies every rule or, without `every`, the rules about
     /// appearance.
     fn problems(&self, path: &str, every: bool) -> Vec<String> {
         let mut problems = Vec::new();

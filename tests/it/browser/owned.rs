@@ -44,7 +44,7 @@ fn a_rule_is_previewed_and_its_deliveries_are_shown() {
     browser.link("Create alert").follow();
     browser.field("Name").fill("Lanterns");
     browser.field("Contains").type_keys("harbor");
-    // The preview updates while one types.
+    // The preview is updated while the user types.
     browser.main().at("//*[@id='preview']").text("harborlight.com").wait();
     browser.field("Contains").fill("lantern");
     browser.main().at("//*[@id='preview']").text("harborlight.com").wait_gone();
@@ -68,7 +68,7 @@ fn a_rule_is_previewed_and_its_deliveries_are_shown() {
         Ok(delivered.is_shown().then_some(()))
     });
     delivered.text("1 name").wait();
-    // Without a mail server, this message waits, and shows its content and the reason.
+    // Without a mail server, this message waits; the page shows its content and the reason.
     let waiting = browser.main().at("//*[@id='deliveries']").row("retrying");
     waiting.text("The connection failed").wait();
     waiting.button("1 name").click();
@@ -165,7 +165,8 @@ fn selected_names_are_tagged_and_a_dossier_takes_notes() {
     let dropcatch = links.iter().find(|link| link[0] == "DropCatch").expect("a link");
     assert_eq!(dropcatch[1], "https://www.dropcatch.com/domain/harborlight.com");
 
-    // The claim takes over bid and venue, and the sale shows the venue's return.
+    // The bid and the venue are copied to the claim, and after the sale, the page shows the venue's
+    // return.
     browser.main().link("Claim").follow();
     assert_eq!(browser.field("Your bid (USD)").property("value"), "95");
     browser.field("Status").choose("Sold");

@@ -90,7 +90,7 @@ const FOLLOW: &str = "
     })();
 ";
 
-/// Changes of filters, in sequence, as the sidebar, the days and the tabs make them.
+/// Successive changes of filters, like those made with the sidebar, the days and the tabs.
 const CHANGES: [&str; 12] = [
     ".days li:nth-child(2) a",
     ".side a[href*='tld=com']",
@@ -127,7 +127,8 @@ fn a_change_of_filters_is_measured() {
     tell("filter change: answered", answered);
     tell("filter change: painted", painted);
 
-    // The server without the browser: a list of 100 with facets, over a connection that stays open.
+    // Requests without the browser: a list of 100 rows with facets, over a connection that stays
+    // open.
     let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
     let filters = ["", "&tld=com", "&tld=com,net&digits=none", "&max_len=8&min_dqs=60"];
     let days = ["release_from=tomorrow&release_to=%2B7d", "release_from=%2B2d&release_to=%2B2d"];

@@ -1,4 +1,4 @@
-//! An investor's morning, from a filter to the return of a venue, on a generated market.
+//! The actions of an investor, from a filter to the return of a venue, on a generated market.
 
 use super::drops::names;
 use super::world::World;
@@ -63,7 +63,7 @@ fn a_morning_from_the_filter_to_the_return() {
     browser.main().button("Tag").follow();
     browser.main().row("calmriver.com").button("Watching calmriver.com: stop").wait();
 
-    // Their maximum bid and venue are set at once.
+    // A maximum bid and a venue are set for all of them at once.
     browser.open("/watchlist?tag=tomorrow");
     browser.main().link("calmriver.com").wait();
     assert_eq!(browser.main().at(WATCHED).count(), 20);

@@ -19,7 +19,8 @@ pub const TODAY: &str = "2026-11-20";
 pub const PASSWORD: &str = "four lanterns at the quay";
 /// Allows cookies over plain HTTP, as a server on loopback without TLS needs.
 const WEB: &str = "[web]\nplain_http = true\nsignup = true\n";
-/// Uses one of this many rows of the sample: enough to fill pages, and ingested in seconds.
+/// Of this many rows of the sample, one is used. These rows fill several pages and are ingested in
+/// seconds.
 const ONE_IN: usize = 10;
 /// Names that tests need: a good name, one with non-ASCII letters, one that looks like another, one
 /// that dropped twice, and long ones in German, Polish and Chinese.
@@ -65,7 +66,7 @@ impl World {
     }
 
     /// Creates a world with a generated market and a server that sends mail: five thousand names, a
-    /// million at full size, or `DROPDEX_NAMES`. Most of them drop within two months.
+    /// million at full size, or `DROPDEX_NAMES`. Most of the names drop within two months.
     pub fn market(mailbox: &Mailbox) -> World {
         let site = Site::new();
         let given = std::env::var("DROPDEX_NAMES").ok();
@@ -75,7 +76,7 @@ impl World {
         let names = RealNames::read(&RealNames::sample_path()).expect("the sample is there");
         let names = names.extend(count, SEED).expect("the generator has enough names");
         let drops = Drops::new(SEED, TODAY.parse().expect("a day"), Mix::SAMPLE);
-        // Not a shared template: the market may be large.
+        // The installation is not a shared template, because the market may be large.
         let path = site.write("market.csv", "");
         let mut file = BufWriter::new(File::create(&path).expect("a file can be written"));
         let written = write_csv(drops.observations(names.iter()), &mut file);

@@ -22,7 +22,8 @@ const STREAM: &str = "dropdex";
 /// Time for which writes are retried after the damage: servers may have to elect a leader, or may never
 /// agree again.
 const WRITES_WAIT: Duration = Duration::from_secs(12);
-/// Time until the cluster is stable: a node halts when the stream was shorter for half a minute.
+/// Time until the cluster is stable: a node halts when the stream has been too short for half a
+/// minute.
 const SETTLED: Duration = Duration::from_secs(40);
 
 /// Damage to the files of a server while it is down.
@@ -38,7 +39,7 @@ enum Damage {
     RaftCut,
     /// The index of the stream is removed.
     Index,
-    /// All files are rolled back to an earlier moment.
+    /// All files are rolled back to an earlier state.
     RolledBack,
     /// All files are removed.
     Gone,
@@ -90,7 +91,7 @@ impl Damage {
                 bytes[at] ^= 1 << rng.below(8);
                 fs::write(file, bytes).expect("written");
             }
-            // The servers at times keep this only in memory.
+            // At times, the servers keep this data only in memory.
             (_, None) => {}
         }
     }
@@ -118,7 +119,7 @@ pub(super) fn copy(from: &Path, to: &Path) {
     assert!(copied.success());
 }
 
-/// Notes of claims, with their ids once they were acknowledged.
+/// Notes of claims, with their ids once they are acknowledged.
 type Claims = BTreeMap<String, Option<u64>>;
 
 /// Adds claims through the nodes in turn until `wanted` are acknowledged or `wait` is over. Returns the number that
@@ -148,8 +149,8 @@ fn log_of(address: SocketAddr) -> String {
     ready["checks"]["log"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Checks that the nodes that serve have all acknowledged claims, and that no two nodes differ. `Err`
-/// means not yet.
+/// Checks that all nodes that still serve requests have all acknowledged claims, and that no two
+/// nodes differ. `Err` means not yet.
 fn check(servers: &[Server], key: &str, claims: &Claims) -> Result<String, String> {
     let states: Vec<String> = servers.iter().map(|it| log_of(it.address())).collect();
     let shown: Vec<BTreeMap<u64, Value>> = servers
@@ -211,7 +212,7 @@ fn round(damage: Damage, victims: &[usize], rng: &mut Rng) -> String {
     }
     let written = write(&mut clients, &mut claims, 10, WRITES_WAIT);
     let begun = Instant::now();
-    // Records may still be on their way, or a node waits before it halts.
+    // Records may still be in transit, or a node may be waiting before it halts.
     while begun.elapsed() < SETTLED {
         let states: Vec<String> = servers.iter().map(|it| log_of(it.address())).collect();
         let is_settled = states.iter().all(|state| state == "halted")

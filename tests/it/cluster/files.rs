@@ -1,5 +1,5 @@
 //! Lists, index and log of changes of a cluster: the leader publishes them, and all nodes serve the
-//! same.
+//! same files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -19,7 +19,7 @@ pub(super) const FETCHED_SOON: Duration = Duration::from_secs(60);
 /// The position before all records.
 const START: &str = "AAAAAAAAAAA";
 
-/// Creates three nodes, the first with a list and the others without, with these sections of settings.
+/// Creates three nodes with these sections of settings. Only the first node has a list.
 pub(super) fn one_with_lists(nats: &Nats, more: &str) -> [Node; 3] {
     let nodes = [0, 1, 2].map(|number| {
         let site = if number == 0 { Site::with_a_name_of_each_kind() } else { Site::new() };
@@ -183,7 +183,7 @@ fn all_nodes_switch_at_one_position() {
         }
         stop.store(true, Ordering::Relaxed);
     });
-    // Positions sort as texts like their numbers, because all have the same length.
+    // As texts, positions sort like their numbers, because all have the same length.
     let mut before = 0;
     let seen = seen.into_inner().expect("no panic");
     let mut decoded: Vec<(u64, u64)> =

@@ -1,5 +1,5 @@
-//! Histories of users while links are cut, and nodes and servers stop: each history is one that a
-//! single server could produce.
+//! Histories of users while links are cut, and while nodes and servers stop. A single server could
+//! have produced each history.
 
 use std::net::SocketAddr;
 use std::sync::Mutex;
@@ -83,8 +83,8 @@ impl User {
         while !stop.load(Ordering::Relaxed) {
             let write = rng.below(2) == 0;
             let value = values.fetch_add(1, Ordering::Relaxed);
-            // The time is taken before the position, because this read need not see what other clients
-            // write from here on.
+            // The time is taken before the position, because this read need not see later writes of
+            // other clients.
             let begin = now();
             let position = self.position();
             let headers =
@@ -120,7 +120,7 @@ impl User {
                 Err(_) => write.then_some(Event { op: Op::Write(value), begin, end: None }),
             };
             self.history.lock().expect("no panic").extend(event);
-            // Few enough operations for the checker.
+            // The number of operations is small enough for the checker.
             thread::sleep(Duration::from_millis(5 + rng.below(20) as u64));
         }
     }
@@ -176,7 +176,7 @@ impl World {
         World { nats, links, nodes, addresses, servers }
     }
 
-    /// Cuts links, or stops or kills a node or a server, for a moment.
+    /// Cuts links for a moment, or stops or kills a node or a server.
     fn disturb(&mut self, rng: &mut Rng) {
         let World { nats, links, nodes, addresses, servers } = self;
         let pause = Duration::from_millis(200 + rng.below(2_000) as u64);

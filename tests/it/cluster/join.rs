@@ -1,4 +1,5 @@
-//! Nodes that join a cluster with a backup in the file store, and clusters that begin again with one.
+//! Nodes that join a cluster with a backup in the file store, and clusters that are restarted from
+//! one.
 
 use serde_json::Value;
 
@@ -9,8 +10,8 @@ use crate::common::nats::Nats;
 use crate::common::s3::S3Service;
 use crate::common::{Site, wait};
 
-/// Checks a cluster that started with existing data, which a new node cannot get from the log by
-/// itself.
+/// Checks a cluster that started with existing data, which a new node cannot get from the log
+/// alone.
 fn a_new_node_joins(nats: &Nats, more: &str) {
     let site = Site::with_a_name_of_each_kind();
     site.ok(&["account", "add", EMAIL, "--plan", "api"]);

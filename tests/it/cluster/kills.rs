@@ -20,7 +20,7 @@ use crate::common::{Client, Server, runs, wait};
 const STREAM: &str = "dropdex";
 /// A write must be acknowledged within this time after any kill.
 const ACKNOWLEDGED_SOON: Duration = Duration::from_secs(90);
-/// Pause of a writer: the writes of an account per minute are limited.
+/// Pause of a writer, because the writes of an account per minute are limited.
 const WRITE_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum time between a kill and the start of a gap in acknowledgements that it caused.
 const EFFECT: Duration = Duration::from_secs(3);
@@ -50,7 +50,8 @@ impl Run {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Adds claims through any node. Each has an idempotency key, and is retried until it is acknowledged.
+    /// Adds claims through any node. Each request has an idempotency key, and is retried until it
+    /// is acknowledged.
     fn write(&self, writer: usize) {
         let mut at = writer;
         let mut clients: Vec<Client> = self.nodes.iter().copied().map(Client::new).collect();
@@ -104,7 +105,7 @@ impl Run {
         }
     }
 
-    /// Returns the longest time without an acknowledged write that a kill has caused.
+    /// Returns the longest time without an acknowledged write that was caused by a kill.
     fn gap_after(&self, killed: Instant) -> Duration {
         let acknowledged = self.acknowledged.lock().expect("no panic");
         let first = acknowledged.partition_point(|at| *at < killed).saturating_sub(1);
@@ -131,7 +132,8 @@ fn balancer(nodes: &[SocketAddr]) -> Nginx {
     })
 }
 
-/// Kills the server of a node and starts another at its address after a pause. Returns when it was killed.
+/// Kills the server of a node and starts another at its address after a pause. Returns the time at
+/// which it was killed.
 pub(super) fn kill_node(
     node: &Node,
     server: &mut Option<Server>,
@@ -145,7 +147,7 @@ pub(super) fn kill_node(
     killed
 }
 
-/// Kills a NATS server and starts it again after a pause. Returns when it was killed.
+/// Kills a NATS server and starts it again after a pause. Returns the time of the kill.
 pub(super) fn kill_server(nats: &Nats, at: usize, pause: Duration) -> Instant {
     nats.kill(at);
     let killed = Instant::now();

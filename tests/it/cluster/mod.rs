@@ -78,7 +78,7 @@ fn meta_leader(nats: &Nats) -> usize {
     wait::until_ok(SOON, || nats.meta_leader().ok_or("there is no meta leader"))
 }
 
-/// Waits until the stream has a leader that fits.
+/// Waits until the stream has a leader that meets the condition.
 fn stream_leader(nats: &Nats, fits: impl Fn(usize) -> bool) -> usize {
     wait::until_ok(SOON, || nats.leader_of(STREAM).filter(|&it| fits(it)).ok_or("no such leader"))
 }

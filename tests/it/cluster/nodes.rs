@@ -175,7 +175,7 @@ fn all_nodes_return_what_a_client_wrote_on_one() {
     two.stop();
     let dump = nodes[1].ok(&["journal", "dump"]);
     assert!(dump.contains("\"node\":\"node-0\"") && dump.contains("\"Removed\""), "{dump}");
-    // As a single node, it refuses the folder until `cluster leave` has run.
+    // A single node refuses the folder until `cluster leave` has been run.
     let alone = nodes[1].site.settings("");
     let refused = nodes[1].site.run(&["serve", "--listen", "127.0.0.1:0", "--config", &alone]);
     refused.assert_failed(1, &["node of a cluster", "dropdex cluster leave"]);
@@ -197,7 +197,7 @@ pub(super) fn leader(nodes: &[Node; 3], asked: usize) -> Option<usize> {
     leader.strip_prefix("node-").and_then(|number| number.parse().ok())
 }
 
-/// Waits until a node that fits leads, as node `asked` sees it.
+/// Waits until a node that meets the condition leads, as node `asked` sees it.
 #[track_caller]
 pub(super) fn until_leader(nodes: &[Node; 3], asked: usize, fits: impl Fn(usize) -> bool) -> usize {
     wait::until_ok(SOON, || leader(nodes, asked).filter(|&it| fits(it)).ok_or("no such leader"))
@@ -225,7 +225,7 @@ fn another_node_takes_the_lead_of_one_that_dies() {
     servers[second].take().expect("it runs").stop();
     let third = until_leader(&nodes, first, |_| true);
     assert_ne!(third, second);
-    // Nor does a node with `may_lead = false`.
+    // A node with `may_lead = false` does not take the lead either.
     let settings = "may_lead = false\n";
     let idle = Node::with(&nats.urls(), 7, settings);
     let idle_server = idle.serve();
@@ -312,7 +312,7 @@ fn nodes_together_grant_the_allowance_of_a_day_once() {
 fn clocks_that_differ_grant_no_more() {
     let clocks = ["2026-11-21T12:00:00Z", "2026-11-21T12:10:00Z", "2026-11-21T11:50:00Z"];
     assert_granted_once(&granted(Some(clocks), 3_000), 3_000);
-    // One node is already in the next day: no day's allowance is granted twice.
+    // One node is already in the next day, but no day's allowance is granted twice.
     let clocks = ["2026-11-21T23:55:00Z", "2026-11-22T00:05:00Z", "2026-11-21T23:59:00Z"];
     let granted = granted(Some(clocks), 3_000);
     runs::say(&format!("{granted:?} of 3000 a day granted"));
@@ -390,7 +390,7 @@ fn nodes_without_a_majority_serve_reads() {
         assert_eq!((refused.status, &refused.json()["code"]), (503, &json!("writes_unavailable")));
         assert_eq!(server.client().get("/api/ready/reads").status, 200);
     }
-    // Every report to operators shows it.
+    // Every report to operators shows the condition.
     let client = || servers[0].client();
     wait::until(SOON, "the status page", || {
         client().get("/status").text().contains("shared log of the cluster cannot be written")
@@ -464,7 +464,7 @@ fn a_node_with_a_wrong_clock_does_not_move_the_day() {
         runs::say(&format!("{wrong}: not trusted {:?} after the start", begun.elapsed()));
         assert_eq!(three.client().get("/api/ready").status, 503);
         assert_eq!(three.client().get("/api/ready/reads").status, 200);
-        // It serves requests on the day of the other nodes.
+        // The node serves requests with the day of the other nodes.
         assert_eq!(reset_at(&three), Some(today), "{wrong}");
         add_claim(&mut three.client_with(&key), "solar.com");
         let status = nodes[0].run(&["cluster", "status"]);

@@ -39,7 +39,7 @@ fn nodes_share_files_in_a_bucket() {
     let streams = nats.store_dir(0).join("jetstream/$G/streams");
     let streams = fs::read_dir(&streams).expect("streams").map(|it| it.expect("one").file_name());
     assert_eq!(streams.collect::<Vec<_>>(), ["dropdex"], "no files beside the log");
-    // Without the bucket, all nodes continue, and new publications wait for it.
+    // Without the bucket, all nodes continue to work, and new publications wait for it.
     bucket.kill();
     ingest(&nodes[0], "fresh-two.com");
     wait::until(FETCHED_SOON, "it says why", || servers[0].log().contains("object store"));
@@ -53,7 +53,7 @@ fn nodes_share_files_in_a_bucket() {
     nodes[0].compare();
 }
 
-/// Writes files of several parts; writers differ only in the last part.
+/// Writes files of several parts; the files of different writers differ only in the last part.
 fn files(folder: &Path, writer: usize) -> BTreeMap<RelativePath, PathBuf> {
     let write = |name: &str, bytes: Vec<u8>| {
         let path = folder.join(format!("{writer}-{name}"));
@@ -64,8 +64,8 @@ fn files(folder: &Path, writer: usize) -> BTreeMap<RelativePath, PathBuf> {
     BTreeMap::from([write("large", large), write("own", vec![writer as u8; 1_000])])
 }
 
-/// Several writers upload at once, partly the same bytes, while one removes unused parts; each reads
-/// what it wrote.
+/// Several writers upload at once, in part the same bytes, while one of them removes unused parts.
+/// Each writer reads back the files that it wrote.
 fn writers_do_not_disturb_each_other(service: &S3Service, writers: usize) {
     let folder = tempfile::tempdir().expect("a folder");
     let written: Vec<_> = thread::scope(|scope| {

@@ -1,5 +1,5 @@
-//! Transfers of files through the object store of real servers, over a link of known bandwidth that is
-//! cut.
+//! Transfers of files through the object store of real servers, over a link of known bandwidth, which
+//! is cut.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,7 +18,7 @@ use crate::common::nats::Nats;
 use crate::common::proxy::Proxy;
 use crate::common::runs;
 
-/// Bandwidth of the link: that of gigabit Ethernet.
+/// Bandwidth of the link, equal to that of gigabit Ethernet.
 const BYTES_PER_SECOND: u32 = 118 << 20;
 
 fn bucket(servers: Vec<String>, node: &str) -> Bucket {
@@ -78,7 +78,7 @@ fn files_cross_a_link_that_is_cut() -> io::Result<()> {
         runtime.block_on(near.upload(&sent, &[], &mut Hashed::default())).expect("sent");
     runs::say(&format!("{mib} MiB published in {:.1?}", begun.elapsed()));
 
-    // One link, as a node has: the client stays with the server that it found first.
+    // There is one link, as for a node: the client stays with the server that it found first.
     let far = || vec![format!("nats://{}", links[0].address())];
     let begun = Instant::now();
     let first = Transfer::new(bucket(far(), "far"), None);

@@ -1,4 +1,4 @@
-//! A small HTTP/1.1 client over one keep-alive connection, strict about what it accepts.
+//! A small HTTP/1.1 client over one keep-alive connection, strict in the responses that it accepts.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-/// Deadline of a response; none takes this long.
+/// Deadline of a response; no response takes this long.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
 /// Maximum bytes of a head line; the server's longest line is far shorter.
 const HEAD_LINE_MAX: u64 = 64 * 1024;
@@ -15,12 +15,12 @@ const HEAD_LINE_MAX: u64 = 64 * 1024;
 /// RFC 3986 §2.3: the unreserved characters need no escape.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// `text` as a path segment or a query value, in UTF-8.
+/// Returns `text` as a path segment or a query value, in UTF-8.
 pub fn escape(text: &str) -> String {
     utf8_percent_encode(text, ESCAPED).to_string()
 }
 
-/// `path?name=value&...`, values escaped.
+/// Returns `path?name=value&...` with escaped values.
 pub fn with_query(path: &str, parameters: &[(&str, String)]) -> String {
     let pairs: Vec<String> =
         parameters.iter().map(|(name, value)| format!("{name}={}", escape(value))).collect();
@@ -37,7 +37,7 @@ pub struct Response {
 }
 
 impl Response {
-    /// The value of a header sent once; `None` when it was not sent.
+    /// Returns the value of a header that must be sent only once; `None` if it was not sent.
     #[track_caller]
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.headers.iter().filter(|(sent, _)| sent == name);
@@ -46,7 +46,7 @@ impl Response {
         first
     }
 
-    /// The value of a header that holds a whole number; `None` when it was not sent.
+    /// Returns the value of a header that contains an integer; `None` if it was not sent.
     #[track_caller]
     pub fn number(&self, name: &str) -> Option<i64> {
         let value = self.header(name)?;
@@ -59,7 +59,7 @@ impl Response {
         std::str::from_utf8(&self.body).expect("bodies are UTF-8")
     }
 
-    /// The body as JSON; asserts the content type.
+    /// Returns the body as JSON; asserts the content type.
     #[track_caller]
     pub fn json(&self) -> Value {
         let kind = self.header("content-type").unwrap_or_default();
@@ -68,7 +68,7 @@ impl Response {
         serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
     }
 
-    /// Status and JSON body, for one comparison.
+    /// Returns the status and the JSON body, for one comparison.
     #[track_caller]
     pub fn answer(&self) -> (u16, Value) {
         (self.status, self.json())
@@ -84,7 +84,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of the server at `address`.
+    /// Creates a client of the server at `address`.
     pub fn new(address: SocketAddr) -> Client {
         Client { address, key: None, connection: None, connections: 0 }
     }
@@ -95,7 +95,7 @@ impl Client {
         self
     }
 
-    /// Connections made so far: 1 while the server keeps the first one open.
+    /// Returns the number of connections made so far: 1 while the server keeps the first one open.
     pub fn connections(&self) -> u32 {
         self.connections
     }

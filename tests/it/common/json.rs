@@ -21,7 +21,8 @@ pub fn error(message: &str) -> Value {
         _ if message.starts_with("this delivery cannot be retried: ") => "conflict",
         _ if message.starts_with("Content-Type: ") => "unsupported_media_type",
         _ => {
-            // A message without a parameter means that the object's state does not allow the call.
+            // A message that names no parameter means that the state of the object does not allow
+            // the call.
             let Some((parameter, what)) = message.split_once(": ") else {
                 return json!({"error": message, "code": "conflict"});
             };
@@ -37,7 +38,7 @@ pub fn error(message: &str) -> Value {
 }
 
 /// Returns the first difference between two documents, or `None` if they are equal. The order of an object's
-/// members does not matter; the kind of a number does (1 is not 1.0).
+/// members is ignored, but the type of a number is not (1 is not 1.0).
 pub fn difference(expected: &Value, got: &Value) -> Option<Difference> {
     match (expected, got) {
         (Value::Object(expected), Value::Object(got)) => {
@@ -65,7 +66,7 @@ pub fn difference(expected: &Value, got: &Value) -> Option<Difference> {
     }
 }
 
-/// A path and both values there.
+/// A path, and both values at that path.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Difference {
     path: String,
