@@ -2,8 +2,8 @@
 //! invalid requests, as every plan and without a key. The service may not return a server error or an
 //! undocumented response, refuse a valid request, or accept an invalid one.
 //!
-//! At the small size, each operation gets some 10 requests and the boundary values of its parameters;
-//! with `DROPDEX_FULL=1` it gets 1,000. `DROPDEX_SEED` repeats a run.
+//! At the small size, each operation gets about 10 requests and the boundary values of its
+//! parameters; with `DROPDEX_FULL=1` it gets 1,000. `DROPDEX_SEED` repeats a run.
 
 use std::path::Path;
 use std::process::Command;
@@ -88,7 +88,7 @@ fn anonymous() {
     judge(&site, &server, None);
 }
 
-// The other plans differ only in what they refuse, so they run at full size only.
+// The other plans differ only in the requests that they refuse, so they only run at full size.
 
 #[test]
 fn plan_pro() {

@@ -23,16 +23,17 @@ const ACCOUNTS: usize = 3;
 const WRITERS_PER_ACCOUNT: usize = 3;
 /// Names of the corpus that one writer of each account watches and votes on.
 const NAMES_PER_WRITER: usize = 6;
-/// Maximum number of responses before the kill: a count, so that a slow machine tests as much.
+/// Maximum number of responses before the kill; it is a count, so that a slow machine tests as much
+/// as a fast one.
 const ANSWERS_MAX: usize = 120;
 /// Maximum time from the last of these responses to the kill.
 const KILL_AFTER_MAX_US: usize = 20_000;
 /// Maximum time from the start of a server to a kill during startup. Kills hit every stage of it, even
 /// in an unoptimised build.
 const START_KILL_MAX_MS: usize = 600;
-/// The day's allowance: so small that a round uses more than a hundredth of it.
+/// The day's allowance, which is so small that a round uses more than a hundredth of it.
 const REQUESTS_PER_DAY: i64 = 4_000;
-/// Approximate maximum number of requests in a round: if fewer are left, the next day begins.
+/// Approximate maximum number of requests in a round; if fewer are left, the next day begins.
 const REQUESTS_PER_ROUND: i64 = 1_500;
 
 #[test]
@@ -72,7 +73,7 @@ struct World {
     rng: Rng,
     today: Day,
     /// Each account's usage of the day as last reported, and its number of requests in flight at the
-    /// kill; `None` if a day has begun since.
+    /// kill; `None` if a day has begun since then.
     used: Vec<Option<Used>>,
     kills_while_starting: usize,
 }
@@ -222,7 +223,8 @@ impl World {
         REQUESTS_PER_DAY - told.unwrap_or(0)
     }
 
-    /// Responses to keys may be discarded after a day, so they are not requested again.
+    /// Responses that are stored by key may be discarded after a day, so they are not requested
+    /// again.
     fn next_day(&mut self) {
         self.today = self.today.plus(1);
         self.used = vec![None; ACCOUNTS];

@@ -1,5 +1,5 @@
 //! An index that is damaged, or whose build is interrupted or runs out of space: a verified generation
-//! is always served. `DROPDEX_SEED=<number>` repeats a run, `DROPDEX_FULL=1` runs the full figures.
+//! is always served. `DROPDEX_SEED=<number>` repeats a run, `DROPDEX_FULL=1` runs at full size.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -145,7 +145,8 @@ fn every_changed_byte_at_rest_is_refused() {
     let mut changes = 0;
     for path in files_of(&site, 2) {
         let whole = fs::read(&path).expect("readable");
-        // Changes two pages completely, or some bytes of them; shorter files completely.
+        // Changes two pages completely or only some of their bytes; a shorter file is changed
+        // completely.
         let pages = [rng.below(whole.len() / 4096 + 1), rng.below(whole.len() / 4096 + 1)];
         let mut places: Vec<usize> =
             pages.iter().flat_map(|page| page * 4096..whole.len().min((page + 1) * 4096)).collect();
@@ -175,8 +176,8 @@ fn every_changed_byte_at_rest_is_refused() {
         refused(&[&whole[..], b"x"].concat(), "one byte more");
         fs::write(&path, &whole).expect("writable");
     }
-    // The name of a generation is too short for a checksum: a changed name either names a generation
-    // that was verified, or causes an error that says that it names none.
+    // The name of a generation in `CURRENT` is too short for a checksum. A changed name either names
+    // a verified generation, or causes an error that says that it names none.
     let current = index.join("CURRENT");
     let whole = fs::read(&current).expect("readable");
     let flipped = (0..whole.len() * 8).map(|bit| {
@@ -204,7 +205,8 @@ fn killed_builds_leave_a_valid_index() {
     let mut rng = Rng::new(seed());
     let begun = Instant::now();
     site.ok_on(TODAY, &["rebuild", "--local"]);
-    // Half as long again, because lists are ingested first, and batches compacted.
+    // The maximum is one and a half times as long, because lists are ingested and batches compacted
+    // first.
     let longest = begun.elapsed().as_micros() as usize * 3 / 2;
     let rounds = figure(10, 200);
     for round in 0..rounds {
@@ -295,7 +297,7 @@ fn fill(filler: &Path) {
     while file.write_all(&piece).is_ok() {}
 }
 
-/// Batches are merged only for speed: without space for that, the index is built all the same, and no
+/// Batches are merged only for speed. Without space for that, the index is built anyway, and no
 /// temporary files remain.
 #[test]
 fn too_little_space_to_merge_batches_does_not_stop_a_build() {
@@ -326,14 +328,15 @@ fn too_little_space_to_merge_batches_does_not_stop_a_build() {
     let whole = bytes(&filler);
     let file = File::options().write(true).open(&filler).expect("it is there");
     file.set_len(whole - batch).expect("shorter");
-    // The disk has space for one of ten: this is detected before the first byte is written.
+    // The disk has space for a tenth of the index, which is detected before the first byte is
+    // written.
     let built = on_it(&["rebuild", "--local"]);
     assert_eq!(built.code, Some(0), "{built}");
     assert!(built.stderr.contains("compaction failed"), "{built}");
-    // An explicit rebuild reports it, and the draft is removed.
+    // An explicit rebuild reports the lack of space, and the draft is removed.
     on_it(&["rebuild", "--local", "--compact"]).assert_failed(1, &["no space left"]);
     assert_eq!(leftovers(&corpus), [] as [&str; 0]);
-    // A list for which space is lacking leaves no files either.
+    // A list for which there is no space leaves no files either.
     let long = site.write("long.csv", list("longer", 20_000));
     on_it(&["ingest", "--no-rebuild", long.to_str().expect("UTF-8")])
         .assert_failed(1, &["no space left"]);
@@ -365,7 +368,7 @@ fn a_build_in_little_memory_leaves_nothing_behind() {
     assert_eq!(site.run(&["--index", &folder, "rebuild", "--local"]).code, Some(0));
     let longest = begun.elapsed().as_micros() as usize + 1;
     let expected = sums(&index);
-    // After a kill, the next rebuild removes the draft; the temporary file is gone already.
+    // After a kill, the next rebuild removes the draft; the temporary file has already disappeared.
     let mut rng = Rng::new(seed());
     for _ in 0..figure(2, 20) {
         remove_leftovers(&index);
@@ -377,7 +380,7 @@ fn a_build_in_little_memory_leaves_nothing_behind() {
         assert!(leftovers(&index).iter().all(|left| !index.join(left).join("table").exists()));
         assert!(opened(&index).1);
     }
-    // Files left by the previous round would start the filler too early.
+    // Files left by the previous round would trigger the filler too early.
     remove_leftovers(&index);
     // The disk fills up after the rebuild has checked the free space.
     let filler = disk.join("filler");

@@ -1,7 +1,7 @@
 //! Delivery of alerts: a list goes live, and receivers on loopback get webhooks, mail (a real SMTP
 //! server), Telegram messages and those of chat services. The reference library checks signatures.
 //!
-//! Times are checked only as receivers see them: a retry does not come too early.
+//! Times are checked only from the receivers' point of view: a retry does not come too early.
 
 mod channels;
 mod chats;
@@ -18,7 +18,7 @@ use crate::common::receiver::Receiver;
 use crate::common::{Client, Server, Site, wait};
 
 const PATH: &str = "/api/v1/alerts";
-/// Deadline of every wait; conditions come true long before.
+/// Deadline of every wait; conditions are normally met long before.
 const WAIT_MAX: Duration = Duration::from_secs(180);
 const PERIOD: Duration = Duration::from_millis(50);
 
@@ -33,12 +33,12 @@ struct World {
 }
 
 impl World {
-    /// Creates a world with these settings and with receivers that are trusted and allowed.
+    /// Creates a world with these settings, in which the receivers are trusted and allowed.
     fn new(settings: &str, receivers: &[&Receiver]) -> World {
         World::of("owner@example.com", settings, receivers)
     }
 
-    /// As [`World::new`], with an account of this address.
+    /// As [`World::new`], with an account that has this address.
     fn of(email: &str, settings: &str, receivers: &[&Receiver]) -> World {
         World::with(email, settings, "", receivers)
     }

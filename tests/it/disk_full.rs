@@ -24,16 +24,17 @@ use crate::common::runs::{figure, say, seed};
 use crate::common::writer::{Step, Writer};
 use crate::common::{Client, Response, Server, Site, TODAY, wait};
 
-/// Space for the journal's folder and some segments; small, so that filling it takes milliseconds.
+/// Space for the journal's folder and some segments. The space is small, so that filling it takes
+/// milliseconds.
 const DISK_BYTES: u64 = 24 << 20;
-/// Rounds per disk. A round uses up a megabyte of log, and a start after a kill needs space for two
-/// more.
+/// Rounds per disk. A round adds up to a megabyte of log, and a start after a kill needs space for
+/// two more.
 const ROUNDS_A_DISK: usize = 8;
 const WRITERS: usize = 4;
 /// Makes records large, so that few of them use up the preallocated space.
 const NOTES_PADDING: usize = 2_000;
 const NAMES_PER_WRITER: usize = 4;
-/// Deadline from free space to the first accepted write: the journal probes every 250 ms.
+/// Maximum time from free space to the first accepted write; the journal probes every 250 ms.
 const RESUME_MAX: Duration = Duration::from_secs(30);
 
 #[test]
@@ -63,7 +64,7 @@ fn a_full_disk_stops_only_writes_until_there_is_room() {
     assert!(refused >= rounds, "writes refused: {refused}");
 }
 
-/// The same state as after an update from a version without a change log.
+/// This is the state after an update from a version without a change log.
 #[test]
 fn a_first_start_on_a_full_disk_serves_reads() {
     if !mounts::may_mount() {
@@ -170,8 +171,8 @@ impl World {
         check_votes(&mut client, &self.names, self.writers.iter().map(|writer| &writer.ledger));
     }
 
-    /// Fills the disk during writes, frees it, perhaps fills it again, and kills the server, full or
-    /// not.
+    /// Fills the disk during writes, frees it, perhaps fills it again, and kills the server, whether
+    /// or not the disk is full.
     fn filled_while_writing(&mut self) {
         let server = self.serve_and_check();
         for _ in 0..self.rng.between(1, 2) {
@@ -227,7 +228,7 @@ impl World {
             server.kill();
         }
         self.fill();
-        // Starts twice: a start without space does not disturb the next one.
+        // Starts the server twice, because a start without space must not disturb the next one.
         self.serve_and_check().kill();
         let server = self.serve_and_check();
         self.write_until_refused(&server);
@@ -318,14 +319,14 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        // The folder must be unmounted to be removed; lazily, since a server that a failed test left
+        // The folder must be unmounted to be removed; lazily, since a server left by a failed test
         // may still use it.
         let disk = self.filler.parent().expect("the filler is on the disk");
         let _ = Command::new("umount").arg("-l").arg(disk).status();
     }
 }
 
-/// Writes a file until not a single page is free.
+/// Writes a file until no page is free.
 fn fill(filler: &Path) {
     let mut file = File::options().create(true).append(true).open(filler).expect("a file");
     for piece in [1 << 20, 64 << 10, 4 << 10, 1] {

@@ -10,7 +10,7 @@ use crate::common::runs::{figure, say, seed};
 use crate::common::wait::until;
 use crate::common::{Client, Site, TODAY};
 
-/// The lists since the last whole index may hold up to a third of its names.
+/// The lists since the last complete index may have up to a third as many names as the index.
 const SETTINGS: &str = "[index]\nextend_from = 1\nextend_percent = 33\n";
 const LISTS: usize = 10;
 /// Deadline from a switch of `CURRENT` to responses from it, on a busy machine.
@@ -26,7 +26,7 @@ const QUESTIONS: [&str; 7] = [
     "/api/v1/label/l0x7",
 ];
 
-/// Responses of the served index, without the number of the generation.
+/// Returns responses of the served index, without the number of the generation.
 fn answers(client: &mut Client) -> [Value; QUESTIONS.len()] {
     QUESTIONS.map(|question| {
         let mut answer = client.get(question).json();
@@ -44,7 +44,8 @@ fn wait_for_the_current(site: &Site, client: &mut Client) {
     });
 }
 
-/// Creates a list of drops, most of them of new labels, the others of known labels under any suffix.
+/// Creates a list of drops, most of which have new labels; the others have known labels under any
+/// suffix.
 fn list(rng: &mut Rng, at: usize) -> String {
     let rows = if at == 0 { 1_500 } else { 120 };
     let mut text = String::from("domain,drop_date\n");
@@ -87,7 +88,7 @@ fn killed_ingests_lead_to_the_same_index_as_undisturbed_ones() {
         calm.ok(&arguments(&settings[0], &paths[0]));
         let within = begun.elapsed().as_micros() as usize;
         let args = arguments(&settings[1], &paths[1]);
-        // An attempt that completes leaves no work for the next attempts.
+        // If an attempt completes, there is no work left for the next attempts.
         for _ in 0..3 * wanted / LISTS {
             if kills >= wanted * (at + 1) / LISTS {
                 break;
@@ -126,8 +127,8 @@ fn killed_ingests_lead_to_the_same_index_as_undisturbed_ones() {
     assert_eq!(hidden.count(), 0);
 }
 
-/// A server swaps from delta to delta, to a whole index and back over deltas; each response is that of
-/// a whole index of the same lists.
+/// A server swaps from delta to delta, to a complete index and back over deltas; each response equals
+/// that of a complete index of the same lists.
 #[test]
 fn a_server_responds_from_each_extension_as_from_a_whole_index() {
     let mut rng = Rng::new(seed());
@@ -159,7 +160,7 @@ fn a_server_responds_from_each_extension_as_from_a_whole_index() {
     }
     assert!(before.iter().any(|(is_whole, _)| *is_whole));
     assert!(before.iter().filter(|(is_whole, _)| !is_whole).count() > 2);
-    // Rolls back through the kept generations, deltas or whole ones.
+    // Rolls back through the kept generations, both deltas and complete ones.
     before.pop();
     for _ in 0..2 {
         site.ok(&["index", "rollback"]);

@@ -1,8 +1,8 @@
-//! Faults below the journal: a disk that loses power, fails any call, runs full, or returns other bytes
-//! than were written.
+//! Faults below the journal: a disk that loses power, fails any call, runs out of space, or returns
+//! other bytes than were written.
 //!
 //! The journal runs on a simulated disk ([`disk`], [`fs`]) with a caller that keeps a ledger of
-//! acknowledged writes ([`store`]). `DROPDEX_FULL=1` runs the full figures, `DROPDEX_SEED=<number>`
+//! acknowledged writes ([`store`]). `DROPDEX_FULL=1` runs at full size, `DROPDEX_SEED=<number>`
 //! repeats a run; see `tests/README.md`.
 
 mod alloc;
@@ -18,7 +18,7 @@ mod store;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Runs `case` for 0 to `count - 1` on `threads` threads, or until it returns that it is done.
+/// Runs `case` for 0 to `count - 1` on `threads` threads, until it reports that it is done.
 fn in_parallel(threads: usize, count: usize, case: impl Fn(usize) -> bool + Sync) {
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {

@@ -1,9 +1,9 @@
-//! Acknowledged writes, recorded outside the server: one [`Ledger`] for each client that
-//! writes, on objects that no other client touches, so that every object has one history.
+//! Acknowledged writes, recorded outside the server. Each client that writes has one [`Ledger`] and
+//! its own objects, which no other client touches, so that every object has one history.
 //!
-//! In: requests ([`Ask`]) and their responses. [`check`] compares the ledgers of one account with what
-//! a server returns: complete objects, none missing, none extra. A request without a response took
-//! effect completely or not at all; the ledger then adopts what it finds.
+//! Input: requests ([`Ask`]) and their responses. [`check`] compares the ledgers of one account with
+//! what a server returns: complete objects, none missing, none extra. A request without a response
+//! took effect completely or not at all; the ledger adopts the state that it finds.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -45,7 +45,7 @@ impl Act {
         }
     }
 
-    /// Whether it is a POST, which may have an idempotency key.
+    /// Whether the request is a POST, which may have an idempotency key.
     pub fn adds(&self) -> bool {
         matches!(
             self,
@@ -94,7 +94,7 @@ impl Act {
     }
 }
 
-/// A change and the way it is sent.
+/// A change, and the request that makes it.
 #[derive(Clone, Debug)]
 pub struct Ask {
     pub act: Act,
@@ -125,7 +125,7 @@ enum Fate {
     Undone,
     /// It created this object.
     Made(Value),
-    /// Unknown, because its object existed before.
+    /// Unknown, because the object already existed.
     Unknown,
 }
 
@@ -163,7 +163,8 @@ impl Ledger {
         }
     }
 
-    /// Forgets the responses kept by key, as the server may after a day.
+    /// Discards the responses that are kept by key, because the server may discard them after a
+    /// day.
     pub fn forget_answered(&mut self) {
         self.answered.clear();
     }
@@ -261,8 +262,8 @@ impl Ledger {
         };
     }
 
-    /// Resolves requests without a response from the server's state and adopts it. A POST with a key is
-    /// then repeated, and must have one effect in all.
+    /// Determines the outcome of requests without a response from the server's state, and adopts that
+    /// state. A POST with a key is then repeated, and must have one effect in all.
     #[track_caller]
     fn resolve(&mut self, shown: &Shown, client: &mut Client) {
         let Some(ask) = self.pending.take() else { return };
@@ -400,7 +401,7 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Reads it page by page, and checks the order and counts of each list.
+    /// Reads the state page by page, and checks the order and counts of each list.
     #[track_caller]
     pub fn read(client: &mut Client) -> Shown {
         let claims = read_all(client, "/api/v1/portfolio", "claims").0;
@@ -441,8 +442,8 @@ pub fn check(client: &mut Client, ledgers: &mut [&mut Ledger]) {
     assert_same_objects(&watches.collect(), &shown.watches, "watchlist");
 }
 
-/// Compares the votes in the ledgers of all accounts with the totals of these names. No vote may be
-/// without a response.
+/// Compares the votes in the ledgers of all accounts with the totals of these names. Every
+/// vote must have a response.
 #[track_caller]
 pub fn check_votes<'a>(
     client: &mut Client,
@@ -499,8 +500,8 @@ fn assert_same_objects<K: Ord + std::fmt::Debug>(
     }
 }
 
-/// Resolves a write whose outcome is unknown: the object is either unchanged or as `changed` makes it.
-/// `None` stands for a removal.
+/// Resolves a write whose outcome is unknown: the object is either unchanged or equals the result of
+/// `changed`. `None` stands for a removal.
 #[track_caller]
 fn take_over(
     kept: &mut BTreeMap<u64, Value>,
@@ -522,7 +523,8 @@ fn take_over(
     }
 }
 
-/// Returns the object for which `is` holds. A second one means that the request took effect twice.
+/// Returns the object for which `is` holds. A second object means that the request took effect
+/// twice.
 #[track_caller]
 fn only(
     objects: &BTreeMap<u64, Value>,
@@ -535,7 +537,7 @@ fn only(
     first
 }
 
-/// Returns a claim as it must be after a POST of `sent`.
+/// Returns the expected claim after a POST of `sent`.
 fn claim_as_sent(sent: &Value, rules: &BTreeMap<u64, Value>) -> Value {
     let mut claim = sent.clone();
     let members = claim.as_object_mut().expect("bodies are objects");
@@ -547,7 +549,7 @@ fn claim_as_sent(sent: &Value, rules: &BTreeMap<u64, Value>) -> Value {
     claim
 }
 
-/// Returns a claim as it must be after a PATCH of `sent`, without the members that the server's clock
+/// Returns the expected claim after a PATCH of `sent`, without the members that the server's clock
 /// sets.
 fn changed_claim(kept: &Value, sent: &Value) -> Value {
     let mut claim = changed(kept, sent);
@@ -562,7 +564,7 @@ fn changed_claim(kept: &Value, sent: &Value) -> Value {
     claim
 }
 
-/// Returns a search as it must be after a PATCH of `sent`, without the members that depend on the
+/// Returns the expected search after a PATCH of `sent`, without the members that depend on the
 /// index.
 fn changed_search(kept: &Value, sent: &Value) -> Value {
     let mut search = changed(kept, sent);

@@ -1,9 +1,9 @@
-//! Checks that a history of one register is linearizable: the algorithm of Wing and Gong, with the
-//! cache of Lowe ("Testing for linearizability", 2017).
+//! Checks that a history of one register is linearizable: uses the algorithm of Wing and Gong with
+//! the cache of Lowe ("Testing for linearizability", 2017).
 //!
-//! It looks for an order of the operations in which each takes effect at one moment between its begin
-//! and its end, and each read returns the value of the write before it. A write without a response may
-//! take effect at any time after its begin, or never.
+//! The algorithm looks for an order of the operations in which each takes effect at one moment between
+//! its begin and its end, and each read returns the value of the write before it. A write without a
+//! response may take effect at any time after its begin, or never.
 
 use std::collections::HashSet;
 use std::thread;
@@ -18,7 +18,7 @@ pub enum Op {
     Read(u64),
 }
 
-/// An operation and when it ran.
+/// An operation, with the time of its begin and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     pub op: Op,
@@ -27,7 +27,7 @@ pub struct Event {
     pub end: Option<u64>,
 }
 
-/// Returns whether a register that begins with `value` can have this history.
+/// Returns true if a register that begins with `value` can have this history.
 pub fn is_linearizable(value: u64, history: &[Event]) -> bool {
     let mut events = history.to_vec();
     // A write without a response may be omitted, unless a client read its value.
@@ -49,7 +49,8 @@ struct Search {
     /// Sorted by begin.
     events: Vec<Event>,
     done: Vec<bool>,
-    /// Sets of completed operations, each with the value after them, from which no order exists.
+    /// Sets of completed operations, each with the resulting value, for which no order of the
+    /// remaining operations exists.
     seen: HashSet<(Vec<u64>, u64)>,
 }
 
@@ -70,7 +71,7 @@ impl Search {
         if !self.seen.insert((self.key(), value)) {
             return false;
         }
-        // Only operations that began before every remaining one has ended can be next.
+        // The next operation must have begun before any of the remaining ones ended.
         for at in 0..self.events.len() {
             let event = self.events[at];
             if event.begin > first_end {
@@ -112,7 +113,7 @@ fn the_checker_distinguishes_histories() {
         // Concurrent operations, in either order.
         &[event(write(1), 0, 9), event(read(0), 1, 2), event(read(1), 3, 4)],
         &[event(write(1), 0, 9), event(write(2), 0, 9), event(read(1), 10, 11)],
-        // Without a response: it takes effect late, or never.
+        // A write without a response takes effect late, or never.
         &[lost(write(1), 0), event(read(0), 1, 2), event(read(1), 3, 4)],
         &[lost(write(1), 0), event(read(0), 1, 2), event(read(0), 3, 4)],
     ];

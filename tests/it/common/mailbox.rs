@@ -24,7 +24,7 @@ impl Mailbox {
         let (sender, mails) = channel();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                // A client that disconnects sends no mail.
+                // If a client disconnects, its mail is discarded.
                 let _ = converse(stream, &sender);
             }
         });

@@ -49,7 +49,7 @@ pub const TODAY: &str = "2026-03-15";
 const SETTINGS: &str = "default-settings.toml";
 
 /// Returns the sections for external services that `toml` lacks: every channel is configured but leads
-/// to port 1, where nothing listens, and no name resolves.
+/// to port 1, on which no process listens, and no name resolves.
 fn outside(toml: &str) -> String {
     let dns = format!("[dns]\nservers = [\"{}\"]\n", nameless::address());
     let sections = [
@@ -65,7 +65,8 @@ fn outside(toml: &str) -> String {
 /// One installation of dropdex in a temporary folder, which is removed on drop.
 ///
 /// Commands that only prepare it ([`Site::ingest`], [`Site::account`] and others) are run once for all
-/// tests, see [`template`]. Any other use of its folders ends that for this installation.
+/// tests; see [`template`]. Once a test has used the folders in any other way, its later commands are
+/// run for it alone.
 pub struct Site {
     dir: TempDir,
     data: PathBuf,
@@ -182,7 +183,7 @@ impl Site {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Copies the template into the folders if needed; from now on every command really runs.
+    /// Copies the template into the folders if needed. From now on, every command is actually run.
     fn leave_template(&self) {
         let mut state = self.state();
         state.write(self.dir.path());
@@ -190,7 +191,7 @@ impl Site {
     }
 
     /// Brings this installation to the state after the command that `key` describes, from a template or
-    /// by running it, and returns what it printed.
+    /// by running it, and returns the output of the command.
     fn prepare(&self, key: &[&[u8]], run: impl FnOnce() -> String) -> String {
         let mut state = self.state();
         let Some(before) = state.template.clone() else {
@@ -214,7 +215,7 @@ impl Site {
         output
     }
 
-    /// Runs a command that must succeed, without leaving the template.
+    /// Runs a command that must succeed, and does not end the use of templates.
     fn prepare_with(&self, args: &[&str]) -> String {
         let key: Vec<&[u8]> = args.iter().map(|arg| arg.as_bytes()).collect();
         self.prepare(&key, || succeed(self.plain_command(args)))
@@ -233,7 +234,7 @@ impl Site {
             .env("DROPDEX_DATA", &self.data)
             .env("DROPDEX_INDEX", self.dir.path().join("index"))
             .env("DROPDEX_CONFIG", self.dir.path().join("lists").join(SETTINGS))
-            // No load balancer needs time to notice a shutdown.
+            // There is no load balancer that needs time to notice a shutdown.
             .env("DROPDEX_DRAIN_DELAY", "0")
             .stdin(Stdio::null())
             .current_dir(self.dir.path());
@@ -369,7 +370,7 @@ impl Site {
         });
     }
 
-    /// Starts a server on a free port with a stopped clock, set to the Unix time in seconds in the file
+    /// Starts a server on a free port whose clock is stopped at the Unix time, in seconds, in the file
     /// `clock`.
     pub fn serve_by(&self, clock: &Path, args: &[&str]) -> Server {
         self.serve_in(&tools::faketime(clock), args)

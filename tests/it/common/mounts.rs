@@ -15,7 +15,7 @@ pub fn may_mount() -> bool {
     std::env::var_os(INSIDE).is_some()
 }
 
-/// Runs this test, named with its module, again in a process that may mount.
+/// Runs this test again, by the name with its module, in a process that may mount.
 pub fn run_where_mounting_works(test: &str) {
     let ways: [&[&str]; 2] = [&["-m"], &["-U", "-r", "-m"]];
     let works = |way: &&&[&str]| {
@@ -41,7 +41,7 @@ pub fn run_where_mounting_works(test: &str) {
     let said = String::from_utf8_lossy(&output.stdout);
     say(&said);
     assert!(output.status.success(), "inside `unshare {}`: {}", way.join(" "), output.status);
-    // A filter that matches no test passes as well.
+    // A run with a filter that matches no test would also pass.
     assert!(said.contains("1 passed"), "`{test}` is not a test");
 }
 

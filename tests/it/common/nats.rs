@@ -1,8 +1,8 @@
 //! A cluster of real NATS servers with JetStream on loopback, in a temporary folder. Each server syncs
 //! every write.
 //!
-//! Servers are numbered from 0; server 0 is called `n1` in the logs. Clients learn no other URLs from
-//! the servers, so a client behind a [`Proxy`](super::proxy::Proxy) stays behind it.
+//! Servers are numbered from 0; server 0 is called `n1` in the logs. The servers do not send other
+//! URLs to clients, so a client behind a [`Proxy`](super::proxy::Proxy) stays behind it.
 
 use std::fs::{self, File};
 use std::io;
@@ -21,20 +21,20 @@ use super::{Client, Response, tools, wait};
 
 /// Deadline of [`Nats::wait_until_healthy`].
 const HEALTHY_MAX: Duration = Duration::from_secs(30);
-/// Ports of servers. They are below Linux's ephemeral ports, so no other socket takes the port of a
-/// server that is down.
+/// Ports of servers. These ports are below Linux's ephemeral ports, so no other socket takes the
+/// port of a server that is down.
 const PORTS: Range<u16> = 10_000..32_768;
 /// Maximum attempts to find free ports.
 const ATTEMPTS: usize = 1_000;
 
-/// A running cluster. Dropping it kills all servers.
+/// A running cluster. Dropping the cluster kills all servers.
 pub struct Nats {
     folder: TempDir,
     servers: Vec<Server>,
 }
 
 struct Server {
-    /// Client port; this and the others stay the same over restarts.
+    /// Client port. All ports stay the same over restarts.
     address: SocketAddr,
     /// Port for the other servers.
     cluster: SocketAddr,
@@ -89,7 +89,7 @@ impl Nats {
         self.servers[server].address
     }
 
-    /// Store folder of a server. JetStream's files are in its subfolder `jetstream`.
+    /// Store folder of a server. JetStream's files are in the subfolder `jetstream`.
     pub fn store_dir(&self, server: usize) -> PathBuf {
         self.file(server, "store")
     }
@@ -107,7 +107,7 @@ impl Nats {
         child.wait().expect("a child can be waited for");
     }
 
-    /// Starts a killed server on its old ports and store folder, without waiting.
+    /// Starts a killed server with its old ports and store folder, without waiting.
     pub fn start_again(&self, server: usize) {
         let mut process = self.process(server);
         assert!(process.child.is_none(), "{} was not killed", name(server));
@@ -142,7 +142,8 @@ impl Nats {
         });
     }
 
-    /// The server that leads JetStream as a whole. `None` during an election, and of a single server.
+    /// The server that leads JetStream as a whole. `None` during an election, and for a single
+    /// server.
     pub fn meta_leader(&self) -> Option<usize> {
         self.only_leader("/jsz", |state, name| state["meta_cluster"]["leader"] == name)
     }
@@ -158,8 +159,8 @@ impl Nats {
         })
     }
 
-    /// Returns the running server that calls itself the leader. Others may still name an earlier one.
-    /// If two do, the older leader does not know of the newer one yet.
+    /// Returns the running server that calls itself the leader. Other servers may still name an
+    /// earlier leader. If two servers do, the older leader does not know of the newer one yet.
     fn only_leader(&self, target: &str, leads: impl Fn(&Value, &str) -> bool) -> Option<usize> {
         let mut leaders = self.running().filter(|&server| {
             let response = self.get(server, target).ok();

@@ -105,7 +105,7 @@ impl Starting {
     }
 }
 
-/// A server that is ready. Dropping it stops it with SIGTERM, then SIGKILL.
+/// A server that is ready. Dropping the server stops it with SIGTERM, then SIGKILL.
 pub struct Server {
     running: Running,
     address: SocketAddr,
@@ -159,8 +159,8 @@ impl Server {
         self.running.stdout()
     }
 
-    /// Waits until standard error contains this text, and returns all of it. A line may appear after
-    /// the response or the file that it is about.
+    /// Waits until standard error contains this text, and returns all of it. A line may appear later
+    /// than the response or the file to which it refers.
     #[track_caller]
     pub fn logged(&self, text: &str) -> String {
         wait::until_ok(PRINTED_MAX, || {
@@ -184,7 +184,7 @@ impl Server {
         self.running.stderr()
     }
 
-    /// Waits for the server to exit by itself, asserts success, and returns its standard error.
+    /// Waits until the server exits on its own, asserts success, and returns its standard error.
     pub fn ended(mut self) -> String {
         let code = self.running.wait(Instant::now() + STOP_MAX);
         let stderr = self.running.stderr();
@@ -212,7 +212,7 @@ impl Drop for Server {
 /// A child whose output is read continuously, so that it never blocks on a full pipe. Dropping it kills it.
 struct Running {
     child: Child,
-    /// The exit code, once it has been waited for.
+    /// The exit code, once the process has been waited for.
     ended: Option<Option<i32>>,
     stdout: Arc<Mutex<String>>,
     stderr: Arc<Mutex<String>>,

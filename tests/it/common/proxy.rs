@@ -12,7 +12,7 @@ const CHUNK_MAX: usize = 64 * 1024;
 /// Maximum delayed chunks of one direction of a connection.
 const CHUNKS_MAX: usize = 128;
 
-/// A proxy to one address. Its threads run as long as the test.
+/// A proxy to one address. The threads of a proxy run as long as the test.
 pub struct Proxy {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -27,8 +27,8 @@ struct Shared {
 struct State {
     is_cut: bool,
     delay: Duration,
-    /// Maximum bytes per second over all connections in both directions, and when the link is free
-    /// again.
+    /// Maximum bytes per second over all connections in both directions, and the time at which the
+    /// link is free again.
     rate: Option<u32>,
     free_at: Option<Instant>,
     connections: Vec<Weak<Connection>>,
@@ -50,7 +50,7 @@ impl Proxy {
             for client in listener.incoming().flatten() {
                 let shared = Arc::clone(&shared);
                 thread::spawn(move || {
-                    // The target may be down: the client's connection is closed.
+                    // The target may be down; the client's connection is then closed.
                     if let Ok(Some(connection)) = shared.connect(client) {
                         shared.forward(&connection);
                     }
@@ -70,7 +70,7 @@ impl Proxy {
         let mut state = self.shared.state();
         state.is_cut = true;
         for connection in state.connections.drain(..).filter_map(|it| it.upgrade()) {
-            // Either end may be closed already.
+            // Either end may already be closed.
             let _ = connection.client.shutdown(Shutdown::Both);
             let _ = connection.server.shutdown(Shutdown::Both);
         }
@@ -93,7 +93,7 @@ impl Proxy {
 }
 
 impl State {
-    /// Returns when bytes that arrive now are forwarded.
+    /// Returns the time at which bytes that arrive now are forwarded.
     fn due(&mut self, bytes: usize) -> Instant {
         let now = Instant::now();
         let Some(rate) = self.rate else { return now + self.delay };
@@ -111,7 +111,8 @@ impl Shared {
 
     /// Connects a client to the target; `None` while the proxy is cut.
     fn connect(&self, client: TcpStream) -> io::Result<Option<Arc<Connection>>> {
-        // The lock is held to the end, so a cut either refuses a connection or closes it.
+        // The lock is held until the end of the function, so a cut either refuses a connection or
+        // closes it.
         let mut state = self.state();
         if state.is_cut {
             return Ok(None);
@@ -148,7 +149,7 @@ impl Shared {
                 }
                 let _ = to.shutdown(Shutdown::Write);
             });
-            // Moved in, so that the writer ends with this reader.
+            // The sender is moved into this thread, so that the writer ends when this reader ends.
             let sender = sender;
             let mut buffer = vec![0; CHUNK_MAX];
             while let Ok(read @ 1..) = from.read(&mut buffer) {

@@ -1,7 +1,7 @@
 //! An RDAP server on loopback: JSON in the shape of real registries over HTTP, with rate limits by its
 //! own clock and a log of queries.
 //!
-//! It also publishes a bootstrap registry (RFC 9224) at `/dns.json`, with an ETag.
+//! The server also publishes a bootstrap registry (RFC 9224) at `/dns.json`, with an ETag.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -20,17 +20,17 @@ const SILENCE_MAX: Duration = Duration::from_secs(30);
 /// The registry's response for a name.
 #[derive(Clone, Debug)]
 pub enum Says {
-    /// Registered on that day, with these statuses.
+    /// The name was registered on that day and has these statuses.
     Found { registered: String, statuses: Vec<String> },
     /// 404: the name is not registered.
     NotFound,
-    /// This status with the body of a valid response.
+    /// A response with this status and the body of a valid response.
     Status(u16),
-    /// 429 or 503, with `Retry-After` in seconds if given.
+    /// Status 429 or 503, with `Retry-After` in seconds if given.
     NotNow { status: u16, retry_after_s: Option<u64> },
-    /// These bytes as the body of a 200.
+    /// Status 200 with these bytes as the body.
     Body(Vec<u8>),
-    /// The name is registered, in a body with this `Content-Encoding`, which is compressed if it is
+    /// The name is registered; the body has this `Content-Encoding`, and is compressed if that is
     /// gzip.
     Coded(&'static str),
     /// A response about another name.
@@ -39,7 +39,7 @@ pub enum Says {
     Slowly,
     /// The connection is closed without a response.
     Nothing,
-    /// 302 to this address, in which `{name}` is the name.
+    /// Status 302 to this address, in which `{name}` is replaced by the name.
     Elsewhere(String),
 }
 
@@ -57,7 +57,7 @@ impl Says {
     }
 }
 
-/// Limits of a server, by its own clock.
+/// Limits that a server enforces by its own clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Maximum queries in any second.
@@ -86,7 +86,8 @@ struct State {
     /// Number of queries beyond the limits.
     exceeded: usize,
     bootstrap: Option<Bootstrap>,
-    /// Queries for the bootstrap registry: the ETag sent and the status returned.
+    /// Queries for the bootstrap registry, each with the ETag that was sent and the status that was
+    /// returned.
     bootstrap_log: Vec<(Option<String>, u16)>,
 }
 
@@ -127,12 +128,12 @@ impl RdapServer {
         format!("http://{}/rdap/", self.address)
     }
 
-    /// URL of its bootstrap registry.
+    /// URL of the server's bootstrap registry.
     pub fn bootstrap_url(&self) -> String {
         format!("http://{}/dns.json", self.address)
     }
 
-    /// Its entry in an allow list.
+    /// Returns the entry of the server in an allow list.
     pub fn allowed(&self) -> String {
         format!("{}/32:{}", self.address.ip(), self.address.port())
     }
@@ -147,7 +148,7 @@ impl RdapServer {
         self.state().otherwise = Some(says);
     }
 
-    /// Sets the limits; it returns 429 beyond them.
+    /// Sets the limits; beyond these, the server returns 429.
     pub fn limit(&self, limits: Limits) {
         self.state().limits = Some(limits);
     }

@@ -14,7 +14,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 /// Deadline of every wait; conditions come true long before.
 const WAIT_MAX: Duration = Duration::from_secs(120);
 const HEAD_MAX: usize = 64 * 1024;
-/// Bytes of an endless body after which a sender that is still reading fails the test.
+/// Number of bytes of an endless body after which the test fails if the sender is still reading.
 const ENDLESS: usize = 256 * 1024 * 1024;
 
 /// A received request.
@@ -46,7 +46,7 @@ impl Seen {
 pub enum Reply {
     /// Status, header lines, body.
     Answer(u16, Vec<(&'static str, String)>, Vec<u8>),
-    /// Status 200, header lines and a body that is announced with this larger length; then the
+    /// Status 200, header lines and a body that is shorter than this announced length; then the
     /// connection is closed.
     Cut(Vec<(&'static str, String)>, Vec<u8>, usize),
     /// As `Cut`, but the connection stays open and silent.

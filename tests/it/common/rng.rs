@@ -1,4 +1,4 @@
-//! Random numbers that are the same for a seed on every platform (splitmix64).
+//! Random numbers from a seed, the same on every platform (splitmix64).
 
 /// A stream of random numbers.
 pub struct Rng(u64);

@@ -19,7 +19,7 @@ pub fn seed() -> u64 {
 }
 
 /// Returns the seed that `tests/run` fixes for property tests, so that the result depends only on the
-/// commit; otherwise as [`seed`].
+/// commit; otherwise the same as [`seed`].
 pub fn seed_of_the_commit() -> u64 {
     let given = std::env::var("PROPTEST_RNG_SEED").ok().filter(|_| !is_seed_given());
     let Some(seed) = given.and_then(|text| text.parse().ok()) else { return seed() };

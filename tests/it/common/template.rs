@@ -1,10 +1,10 @@
-//! Installations that are created once and copied. Ingesting a list takes about a second of CPU in a
-//! debug build, copying the result a few milliseconds.
+//! Installations that are created once and copied. Ingesting a list takes about a second of CPU time
+//! in a debug build; copying the result takes a few milliseconds.
 //!
-//! A template is named by the hash of the commands that led to it, in order, with their input. It
-//! belongs to one build of the binary and to one day (accounts store their creation time), and is kept
-//! in `CARGO_TARGET_TMPDIR`. The first test that needs it runs the commands and stores the result; a
-//! file lock makes other tests wait for it.
+//! The name of a template is the hash of the commands that led to it, in order, with their input. A
+//! template belongs to one build of the binary and to one day (accounts store their creation time),
+//! and is kept in `CARGO_TARGET_TMPDIR`. The first test that needs it runs the commands and stores the
+//! result; a file lock makes other tests wait for it.
 
 use std::fs::{self, File};
 use std::io;

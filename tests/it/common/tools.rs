@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 const INSTALL: &str = "run tests/tools, which installs what the tests use";
 
-/// Returns the environment of a program with a stopped clock, set to the Unix time in seconds in the
-/// file `clock`. Deadlines and waits use the monotonic clock, which runs.
+/// Returns the environment of a program whose clock is stopped at the Unix time, in seconds, in the
+/// file `clock`. Deadlines and waits use the monotonic clock, which is not stopped.
 pub fn faketime(clock: &Path) -> [(&'static str, String); 6] {
     [
         ("LD_PRELOAD", libfaketime().display().to_string()),

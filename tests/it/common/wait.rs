@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// Pause between two attempts.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// Repeats `attempt` until it succeeds, and returns its value. Panics with its last error once `max`
+/// Repeats `attempt` until it succeeds, and returns its value. Panics with the last error once `max`
 /// has passed.
 #[track_caller]
 pub fn until_ok<T, E: Display>(max: Duration, mut attempt: impl FnMut() -> Result<T, E>) -> T {

@@ -10,15 +10,15 @@ use super::http::{Client, Response};
 use super::ledger::{Act, Ask, Ledger};
 use super::rng::Rng;
 
-/// Approximate maximum number of objects of each kind. Above it, a writer removes more than it adds, so
-/// that a long run produces a long history but not a large state.
+/// Approximate maximum number of objects of each kind. Above this number, a writer removes more than it
+/// adds, so that a long run produces a long history but not a large state.
 const KEPT_ABOUT: usize = 20;
 
 /// Outcome of one step.
 pub enum Step {
-    /// Successful and recorded; the change may have been a no-op.
+    /// The change was successful and recorded; it may have been a no-op.
     Done,
-    /// 503: not carried out; the ledger is unchanged.
+    /// The response was 503: the change was not carried out, and the ledger is unchanged.
     Refused(Response),
 }
 
@@ -74,7 +74,8 @@ impl Writer {
         }
     }
 
-    /// Makes one change. After an error, its outcome is unknown: see [`Ledger::pending`].
+    /// Makes one change. After an error, the outcome of the change is unknown: see
+    /// [`Ledger::pending`].
     #[track_caller]
     pub fn step(&mut self, client: &mut Client) -> io::Result<Step> {
         if self.ledger.answered() > 0 && self.rng.chance(5) {
@@ -87,7 +88,7 @@ impl Writer {
         self.send(ask, client)
     }
 
-    /// Adds a claim, which always needs a write. Returns errors as [`Writer::step`].
+    /// Adds a claim, which always needs a write. Returns errors like [`Writer::step`].
     #[track_caller]
     pub fn add_claim(&mut self, client: &mut Client) -> io::Result<Step> {
         let act = Act::AddClaim { body: self.claim() };

@@ -208,7 +208,7 @@ fn telegram_messages_respect_its_rate_limits() {
     assert!(!log.contains("SECRET"), "{log}");
 }
 
-/// After a group becomes a supergroup, the message goes to the new chat at once, and the rule names
+/// After a group becomes a supergroup, the message goes to the new chat at once, and the rule uses
 /// that chat from then on.
 #[test]
 fn a_telegram_group_that_moved_is_followed() {

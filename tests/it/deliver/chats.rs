@@ -1,5 +1,5 @@
-//! Chat services: receivers under their real names accept the messages over HTTPS and check shape and
-//! limits, and Apprise posts the same text to the same receivers.
+//! Chat services: receivers under the services' real host names accept the messages over HTTPS and
+//! check their format and limits, and Apprise posts the same text to the same receivers.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -34,7 +34,7 @@ pub struct Case {
     title: Option<&'static str>,
     /// Maximum characters of the text.
     longest: usize,
-    /// The responses to a message, and to one for a hook that no longer exists.
+    /// The response to a message, and the response to a message for a hook that no longer exists.
     answers: [(u16, &'static str); 2],
 }
 

@@ -46,7 +46,7 @@ fn failing_receivers_do_not_delay_a_healthy_one() {
     let of = |world: &mut World, name: &str, receiver: &Receiver| {
         world.webhook(name, &receiver.url(&format!("/{name}"))).0
     };
-    // The slow ones come first, and there are more of them than connections per host.
+    // The slow receivers come first, and there are more of them than connections per host.
     let slow_rules: Vec<u64> =
         (0..5).map(|at| of(&mut world, &format!("slow{at}"), &slow)).collect();
     let flapping_rule = of(&mut world, "flapping", &flapping);
@@ -58,7 +58,7 @@ fn failing_receivers_do_not_delay_a_healthy_one() {
     let good_rule = of(&mut world, "good", &good);
     world.list();
 
-    // The healthy one gets its message while the slow ones are still open.
+    // The healthy receiver gets its message while connections to the slow ones are still open.
     world.wait(good_rule, "delivered");
     assert_eq!(good.seen().len(), 1);
     let waiting = slow_rules.iter().map(|&rule| world.deliveries(rule)[0]["status"].clone());
@@ -70,7 +70,7 @@ fn failing_receivers_do_not_delay_a_healthy_one() {
 
     // An endless response counts as a response.
     world.wait(huge_rule, "delivered");
-    // Two failures, then success: one ID, and increasing timestamps.
+    // Two attempts fail and the third succeeds; all have the same ID and increasing timestamps.
     let flapped = world.wait(flapping_rule, "delivered");
     assert_eq!((&flapped["attempts"], &flapped["problem"]), (&json!(3), &json!(null)));
     let seen = flapping.seen();
@@ -78,12 +78,12 @@ fn failing_receivers_do_not_delay_a_healthy_one() {
     assert!(ids(&seen).iter().all(|id| *id == ids(&seen)[0] && id.starts_with("msg_")));
     assert!(seen.windows(2).all(|two| two[0].body == two[1].body));
     assert!(seen.windows(2).all(|two| second(&two[0]) <= second(&two[1])));
-    // The receiver requested two seconds; the pause is one to two.
+    // The receiver requested two seconds; the pause is between one and two.
     world.wait(busy_rule, "delivered");
     let seen = busy.seen();
     assert_eq!((seen.len(), ids(&seen)[0]), (2, ids(&seen)[1]));
     assert!(second(&seen[1]) > second(&seen[0]));
-    // Redirects are not followed, and retries end.
+    // Redirects are not followed, and retries come to an end.
     let failed = world.wait(moved_rule, "failed");
     assert_eq!((&failed["attempts"], &failed["problem"]), (&json!(3), &json!("3xx")));
     assert_eq!(moved.seen().len(), 3);
@@ -112,7 +112,8 @@ fn failing_receivers_do_not_delay_a_healthy_one() {
     assert_eq!(world.deliveries(gone_rule).len(), 1);
     assert_eq!(gone.seen().len(), 1);
 
-    // The slow ones time out, and none of their messages reaches another receiver.
+    // Deliveries to the slow receivers time out, and none of these messages reaches another
+    // receiver.
     let mut problems = slow_rules.iter().cycle().map(|&rule| {
         let deliveries = world.deliveries(rule);
         thread::sleep(PERIOD);
@@ -165,7 +166,7 @@ fn a_dead_receiver_is_retried_and_given_up() {
         assert_eq!((&failed["attempts"], &failed["problem"]), (&json!(3), &json!("unreachable")));
     }
     assert_eq!(closing.seen().len(), 3);
-    // The reason of a failure is logged for the operator, not shown to the owner.
+    // The reason for a failure is logged for the operator, but not shown to the owner.
     let log = world.server.stop();
     let target = "target=nobody.dropdex-tests.com:443";
     assert!(log.contains("delivery failed") && log.contains(target), "{log}");

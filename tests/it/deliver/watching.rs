@@ -22,12 +22,12 @@ const WATCHLIST: &str = "/api/v1/watchlist";
 const SETTINGS: &str = "/api/v1/watchlist/alerts";
 const HOOKS: &str = "hooks.dropdex-tests.com";
 
-/// Returns the name that a change of this kind is about.
+/// Returns the name to which a change of this kind applies.
 fn name_of(kind: ChangeKind) -> String {
     format!("{}.com", kind.as_str().replace('_', "-"))
 }
 
-/// Returns the text about the change in every channel.
+/// Returns the text that describes the change in every channel.
 fn words_of(kind: ChangeKind) -> String {
     let today = Clock::system().today();
     match kind {
@@ -121,7 +121,7 @@ fn every_kind_of_change_arrives_on_every_kind_of_channel() {
     let world = World::with("owner@example.com", &settings, &pushover, &[&chats]);
     // No list contains these names, so the server itself derives no changes of them.
     let names: Vec<String> = ChangeKind::ALL.map(name_of).to_vec();
-    // An account may have five channels, so all kinds of channels take three accounts.
+    // An account may have five channels, so three accounts are needed for all kinds of channels.
     let own = [
         json!({"type": "email"}),
         json!({"type": "telegram", "chatId": "@drops"}),
@@ -191,7 +191,7 @@ fn every_kind_of_change_arrives_on_every_kind_of_channel() {
     assert!(html.contains(&format!("{HOME}/watchlist/alerts")), "{html}");
     let link = mail["headers"]["list-unsubscribe"].as_str().expect("a link");
     assert!(link.starts_with(&format!("<{HOME}/unsubscribe/")), "{link}");
-    // The subject of a single change is its name and text, and no change is sent twice.
+    // The subject for a single change consists of its name and text, and no change is sent twice.
     server.stop();
     append(&site, &[ChangeKind::Renewed]);
     let server = site.serve_with(&["--config", &settings]);
@@ -217,7 +217,7 @@ fn told(receiver: &Receiver) -> BTreeSet<(String, String)> {
     told
 }
 
-/// The changes come from lists and days, none from the test itself.
+/// The changes result from lists and days; the test itself adds none.
 #[test]
 fn lists_and_days_lead_to_watch_alerts() {
     let receiver = Receiver::https(&["127.0.0.1"], |_, _| Reply::status(204));

@@ -1,5 +1,5 @@
-//! Counts what a thread allocates, so that tests can assert that damaged bytes need no more memory than
-//! intact ones.
+//! Counts the memory that a thread allocates, so that tests can assert that damaged bytes need no more
+//! memory than intact ones.
 #![expect(
     unsafe_code,
     reason = "an allocator is an unsafe trait; this one hands all on to the system's"
@@ -14,8 +14,8 @@ struct Counting;
 static ALLOCATOR: Counting = Counting;
 
 thread_local! {
-    /// Bytes that this thread holds now, and the peak since it was last read. Memory that one thread
-    /// allocates and another frees is counted wrongly, but a single thread reads a journal.
+    /// Bytes that this thread holds now, and their peak since it was last read. Memory that one
+    /// thread allocates and another frees is counted wrongly, but a single thread reads a journal.
     static HELD: Cell<(isize, isize)> = const { Cell::new((0, 0)) };
 }
 
@@ -27,7 +27,8 @@ fn count(bytes: isize) {
     });
 }
 
-/// Returns the peak memory in bytes of this thread during `run`, beyond what it held before.
+/// Returns the peak memory in bytes of this thread during `run`, beyond the memory that it held
+/// before.
 pub fn most_during<T>(run: impl FnOnce() -> T) -> (T, usize) {
     let before = HELD.with(|held| {
         let (now, _) = held.get();

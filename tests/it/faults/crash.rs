@@ -1,4 +1,4 @@
-//! Possible states after a power loss: all of them if they are few, otherwise a sample that covers
+//! Possible states after a power loss: all of them if there are few, otherwise a sample that covers
 //! every kind.
 
 use super::disk::{Chooser, Disk};
@@ -7,9 +7,9 @@ use crate::common::rng::Rng;
 /// Number of states to try.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// All states are tried if they are no more than this.
+    /// Number of states up to which all are tried.
     pub all_up_to: usize,
-    /// Number of sampled states otherwise.
+    /// Number of states that are sampled if there are more.
     pub samples: usize,
 }
 
@@ -95,7 +95,8 @@ impl Chooser for Odometer {
 enum Sort {
     /// Nothing was kept.
     Oldest,
-    /// Each change was kept with this probability in percent, or else reverted to any earlier state.
+    /// Each change was kept with this probability in percent, or otherwise reverted to any earlier
+    /// state.
     Coin(usize),
     /// The first changes were kept, later ones lost.
     First(usize),
@@ -103,7 +104,7 @@ enum Sort {
     Last(usize),
     /// All but this change were kept.
     AllBut(usize),
-    /// Only this change was kept.
+    /// Exactly one change was kept.
     Only(usize),
     /// Pages were kept or lost as a whole.
     Pages(u64),

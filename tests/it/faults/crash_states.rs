@@ -17,7 +17,8 @@ use crate::common::runs::{full, say, seed};
 /// Segment sizes, small enough that a short life has several segments.
 const SEGMENT_BYTES: [u64; 3] = [1_024, 2_048, 4_096];
 const STEPS: usize = 8;
-/// Pause between marks of the background thread: marks are written at other moments in each run.
+/// Pause between marks of the background thread, so that marks are written at different moments in
+/// each run.
 const MARK_PAUSE: Duration = Duration::from_millis(1);
 
 /// Runs a script on an empty disk, and returns the disk with all events.
@@ -31,7 +32,8 @@ fn live(steps: &[Step], shape: Shape) -> (Disk, Vec<Event>) {
     (start, fs.events())
 }
 
-/// Crashes scripts until `images` were tried; returns the number tried and the number opened.
+/// Crashes scripts until `images` crash images were tried; returns the number tried and the number
+/// opened.
 fn crash_scripts(seed: u64, depths: &[Depth], images: u64) -> (u64, u64) {
     let (tried, opened) = (AtomicU64::new(0), AtomicU64::new(0));
     in_parallel(cores(), usize::MAX, |at| {

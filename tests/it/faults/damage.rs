@@ -1,6 +1,6 @@
 //! Damage at rest: every bit, every length and every file of a journal that was closed cleanly, and
-//! records, pages and files that moved. Each case is refused, or all acknowledged data is still read;
-//! never anything else, and never with more memory than the files have bytes.
+//! records, pages and files that were moved. In each case, the open is refused, or all acknowledged
+//! data is still read and nothing else. The memory used is bounded by the size of the files.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -27,13 +27,15 @@ const MARK: &str = "MARK";
 const MARK_SLOT_BYTES: usize = 64;
 const MARK_SLOT_APART: usize = 2_048;
 const SHAPE: Shape = Shape::inline(4_096);
-/// Number of small sizes of [`store::payload`]: every bit of every record is flipped.
+/// Number of sizes of [`store::payload`] that are used: the small ones, because every bit of every
+/// record is flipped.
 const SIZES: usize = 5;
-/// Memory beyond twice the files: a chunk of the maximum length, and the buffer that reads a snapshot.
+/// Memory allowed in addition to twice the size of the files: a chunk of maximum length, and the
+/// buffer for reading a snapshot.
 const MEMORY_BYTES_MAX: usize = (2 << 20) + (256 << 10);
-/// Deadline of the commit mark, which only detects a hang.
+/// Deadline for the commit mark; its purpose is only to detect a hang.
 const MARK_WAIT_MAX: Duration = Duration::from_secs(20);
-/// One in this many damaged folders is opened for writing; the others are only read.
+/// Of this many damaged folders, one is opened for writing; the others are only read.
 const OPEN_ONE_IN: usize = 97;
 
 /// A journal's folder and its contents.
@@ -46,8 +48,8 @@ struct Sample {
     earlier: Vec<Files>,
 }
 
-/// Creates a journal of `records`, each acknowledged by itself, with a snapshot after the listed ones.
-/// It is idle: its mark names the last record.
+/// Creates a journal of `records`, each acknowledged on its own, with a snapshot after each of the
+/// listed records. The journal is idle, so its mark names the last record.
 fn sample(records: usize, snapshots: &[usize], first: u32) -> Sample {
     let fs = SimFs::sound(Disk::with_dir(ABOVE.as_ref()));
     let mut store = Store::open(&fs, SHAPE, first);
@@ -76,7 +78,7 @@ struct Expected<'a> {
     /// Number of payloads so far.
     read: usize,
     /// Whether any payload differs. This is not an error yet: the mismatch of a foreign snapshot may
-    /// show only when its records are read, and it counts only if the whole read succeeds.
+    /// only be found when its records are read, and it counts only if the whole read succeeds.
     is_wrong: bool,
 }
 
@@ -160,7 +162,7 @@ impl Sample {
         disk
     }
 
-    /// Reads a damaged folder. `number` selects those that are opened as well.
+    /// Reads a damaged folder. `number` selects the cases that are also opened.
     fn judge(
         &self,
         disk: Disk,
@@ -225,8 +227,8 @@ impl Sample {
         self.files.keys().filter(|name| name.ends_with(suffix)).cloned().collect()
     }
 
-    /// Returns the permitted outcomes of a flipped bit in that file. A mark can lose one of its two
-    /// slots, and so can a snapshot if the log reaches back to its predecessor.
+    /// Returns the permitted outcomes of a flipped bit in that file. A mark may lose one of its two
+    /// slots, and a snapshot may be lost if the log reaches back to its predecessor.
     fn must(name: &str) -> Must {
         if name.ends_with(".seg") { Must::BeSafe } else { Must::Open }
     }
@@ -242,7 +244,7 @@ fn is_checked(name: &str) -> bool {
 }
 
 /// Offsets at which a file is damaged: all of its used bytes, and some of the zeros after them. A mark
-/// is two slots among zeros, of which a sample suffices.
+/// has two slots among zeros, and a sample of these zeros suffices.
 fn places(name: &str, content: &Content) -> Vec<usize> {
     let end = content.len().min(content.used().next_multiple_of(8) + 64);
     let is_in_slot = |at: &usize| at % MARK_SLOT_APART < MARK_SLOT_BYTES;
