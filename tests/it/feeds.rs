@@ -384,7 +384,7 @@ fn a_release_before_the_observation_does_not_date_the_drop() {
         check(name, list, &auto(), format, &past);
     }
     check("2026102009.txt", "alfa.it\n", &auto(), Format::Names, &["alfa.it was free 2026-10-20"]);
-    // A release on the day of the observation, or with a drop date, does.
+    // A release that is on the day of the observation, or has a drop date, does.
     let today = ["alfa.se dropped 2026-11-21 free 2026-11-21"];
     check("se.txt", "alfa.se\t2026-11-21\n", &auto(), Format::Bardate, &today);
     let seen = ReadOptions { observed_at: Some(at("2026-09-30T10:00:00Z")), ..auto() };
@@ -421,7 +421,7 @@ fn public_lists_of_new_registrations_are_never_drops() {
         Format::Registered,
         &["a.com registered 2026-11-07"],
     );
-    // In such a list, a column of dates does not hold releases.
+    // In such a list, a column of dates does not contain releases.
     for list in ["domain,date\na.com,2026-11-20\n", "a.com\t2026-11-20\n"] {
         let text = problem("nrd-2026-11-20.csv", list, &auto()).to_string();
         assert!(text.contains("newly registered") && text.contains("--format"), "{text}");
@@ -661,13 +661,13 @@ fn drop_and_release_dates_are_what_their_columns_are_called() {
     ] {
         check("list.csv", list, &auto(), Format::Delimited, &row);
     }
-    // The spelling of JSON in the columns of our own CSV.
+    // Our own CSV may spell its columns as in JSON.
     let native =
         "domain,drop_date,releaseDate,registeredAgain\nbrightmesa.com,2026-10-20,2026-12-24,\n";
     check("list.csv", native, &auto(), Format::Native, &row);
     let json = r#"[{"releaseDate":"2026-12-24","name":"brightmesa.com","dropDate":"2026-10-20"}]"#;
     check("list.json", json, &auto(), Format::Json, &row);
-    // If a value is missing, the other date keeps its meaning.
+    // If one date is missing in a row, the other keeps its meaning.
     let json = r#"[{"name":"brightmesa.com","dropDate":"2026-10-20","releaseDate":null}]"#;
     check("list.json", json, &auto(), Format::Json, &["brightmesa.com dropped 2026-10-20"]);
     let sole = r#"[{"name":"brightmesa.com","dropDate":"2026-12-24"}]"#;
@@ -713,7 +713,7 @@ fn a_history_has_registrations_and_deletions() {
     ];
     let list = format!("{header}{rows}");
     check("history.csv", &list, &auto(), Format::History, &expected);
-    // Older files have another encoding, and another order of columns.
+    // Older files have a different encoding, and a different order of columns.
     let mut latin =
         b"\"Date de cr\xe9ation\";\"Date de retrait du WHOIS\";\"Nom de domaine\"\n".to_vec();
     latin.extend_from_slice(b"30-06-2015;27-08-2024;pine.fr\n");
@@ -740,7 +740,7 @@ fn all_names_of_a_registry_are_read_by_the_header() {
             "{bad}"
         );
     }
-    // Such a list is compared with earlier ones, as zone files are.
+    // Such a list is compared with earlier ones, like a zone file.
     assert!(matches!(problem("x.txt", list, &asked(Format::Registry)), FeedProblem::ZoneFile));
 }
 
@@ -810,7 +810,7 @@ fn gzip_zstd_and_zip_hold_the_same_list() {
     assert_eq!(frames.rows[2..], ["thirdcreek.org dropped 2026-10-05"]);
 }
 
-/// A packed list that is truncated or has flipped bits never passes for a shorter one.
+/// A packed list that is truncated or has flipped bits is never taken for a shorter list.
 #[test]
 fn damaged_packed_lists_are_refused() {
     let zstd = fs::read(fixture("native.csv.zst")).expect("a fixture");
@@ -828,7 +828,8 @@ fn damaged_packed_lists_are_refused() {
         for at in 0..whole.len() {
             let mut flipped = whole.clone();
             flipped[at] ^= 0x10;
-            // Some bytes carry no list data (time stamps, names): then the rows are the same.
+            // Some bytes contain no list data (time stamps, names); changing these leaves the rows
+            // unchanged.
             if let Ok(read) = read(name, &flipped, &auto()) {
                 assert_eq!(read.rows, NATIVE_ROWS, "{name} flipped at {at}");
             }

@@ -1,5 +1,6 @@
-//! Clients that openapi-generator generates from the document. It generates clients for six languages;
-//! those for Python and Rust decode a live server's responses: a name, and the errors 400, 401 and 429.
+//! Clients that openapi-generator generates from the document. The generator generates clients for six
+//! languages; those for Python and Rust decode a live server's responses: a name, and the errors 400,
+//! 401 and 429.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use serde_json::Value;
 use crate::common::{Server, Site, TODAY, tools};
 
 const REASON_MAX: usize = 2_000;
-/// Allowance of the account, so small that a client soon gets 429.
+/// Allowance of the account, which is so small that a client soon gets 429.
 const SETTINGS: &str = "[plans.api]\nrequests_per_day = 5\n";
 
 /// A server, its document in a file, and a folder for generated code.
@@ -57,7 +58,7 @@ impl Desk {
     }
 }
 
-/// Runs a program that must succeed, and returns what it printed.
+/// Runs a program that must succeed, and returns its output.
 fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|err| panic!("{command:?}: {err}"));
     let text = |bytes: &[u8]| {
@@ -117,7 +118,7 @@ fn the_rust_client_decodes_responses() {
          tokio = {{ version = \"1\", features = [\"rt\", \"macros\"] }}\n"
     );
     fs::write(package.join("Cargo.toml"), manifest).expect("written");
-    // Kept between runs, because most of it is the client's dependencies.
+    // The folder is kept between runs, because most of it is the client's dependencies.
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/rust-client");
     let mut cargo = Command::new(env!("CARGO"));
     desk.check(cargo.args(["run", "--quiet"]).current_dir(package).env("CARGO_TARGET_DIR", target));

@@ -1,5 +1,5 @@
-//! The headers that tell caches and browsers what they may do with a response: on every operation of
-//! the document and on the pages, with a key, without one, with an invalid one, and in errors.
+//! The headers that control how caches and browsers use a response: for every operation of the
+//! document and every page, with a key, without one, with an invalid one, and in errors.
 
 use crate::common::{Client, Response, Site, TODAY};
 

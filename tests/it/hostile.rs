@@ -1,4 +1,5 @@
-//! Hostile clients against the real binary: their cost in memory, and their effect on other clients.
+//! Hostile clients against the real binary: the memory that they cost, and their effect on other
+//! clients.
 //!
 //! Each test prints the resident memory before, at the peak and after. The default run uses small
 //! sizes, and bounds the growth and the share of requests that succeed. A run with `DROPDEX_FULL=1`
@@ -64,7 +65,7 @@ async fn http2(server: &Server, window: u32) -> (SendRequest<Bytes>, Task<()>) {
     (send, driver)
 }
 
-/// Returns a request that appears to come from another network for each `number`.
+/// Returns a request that appears to come from a different network for each `number`.
 fn from_network(method: &str, path: &str, number: usize) -> axum::http::request::Builder {
     Request::builder()
         .method(method)

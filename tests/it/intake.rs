@@ -1,5 +1,5 @@
-//! Lists beside a running server: commands that the server carries out for clients, one at a time, and
-//! the inbox.
+//! Lists that are added while a server is running: by commands, which the server carries out one at a
+//! time, and through the inbox.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::common::{Finished, Server, Site, TODAY, gzip, wait};
 use serde_json::Value;
 
-/// Deadline for a list to arrive; it takes seconds, on a busy machine a minute.
+/// Deadline for a list to arrive; that takes seconds, or a minute on a busy machine.
 const ARRIVAL_MAX: Duration = Duration::from_secs(90);
 
 fn list(names: &[&str]) -> String {
@@ -25,7 +25,7 @@ fn until(what: &str, condition: impl Fn() -> bool) {
     wait::until(ARRIVAL_MAX, what, condition);
 }
 
-/// Waits until the status page has these counts: a list is counted after it was moved.
+/// Waits until the status page has these counts, because a list is counted only after it was moved.
 #[track_caller]
 fn until_counted(server: &Server, counts: &[&str]) {
     let mut client = server.client();
@@ -152,7 +152,7 @@ fn the_inbox_ingests_lists_as_they_arrive() {
 
     fs::rename(inbox.join("still.csv.part"), inbox.join("still.csv")).expect("moved");
     until("the last one too", || total(&server, &key, "arrived") == 5);
-    // Another list of the same name: both are kept.
+    // Another list has the same name; both are kept.
     arrive("a.csv", list(&["arrivedg.com"]).as_bytes());
     until("a second a.csv", || there("done", "a.csv.2"));
     server.stop();
@@ -187,7 +187,7 @@ fn a_list_whose_writer_pauses_is_read_once_and_whole() {
     wait::until(ARRIVAL_MAX, "it is found", || total(&server, &key, "slow") == 2);
 }
 
-/// A writer that opens, appends and closes for each piece.
+/// A writer that opens the file, appends to it and closes it for each piece.
 #[test]
 fn a_list_that_is_appended_in_pieces_waits_for_its_last_line_end() {
     let (site, key, server) = world();
@@ -203,13 +203,13 @@ fn a_list_that_is_appended_in_pieces_waits_for_its_last_line_end() {
     drop(writer);
     until("it is put away", || inbox.join("done/pieces.csv").exists());
     wait::until(ARRIVAL_MAX, "both are found", || total(&server, &key, "seam") == 2);
-    // A list that stays like this is read in the end, and the log says so.
+    // A list that is never completed is read in the end, and the log says so.
     fs::write(inbox.join("short-2026-03-13.txt"), "shortone.com\nshorttwo.com").expect("written");
     until("it is read", || inbox.join("done/short-2026-03-13.txt").exists());
     server.logged("the last line has no line end; if the file is cut short, send it again whole");
     wait::until(ARRIVAL_MAX, "both are found", || total(&server, &key, "short") == 2);
 
-    // Its writer continues by path, and so writes the rest to a new file.
+    // The writer opens the file by its path again, and so writes the rest to a new file.
     let file = "short-2026-03-13.txt";
     let mut writer =
         File::options().append(true).create(true).open(inbox.join(file)).expect("made");
@@ -272,7 +272,8 @@ fn the_inbox_resumes_after_a_kill() {
     let inbox = site.data().join("inbox");
     until("the folder is made", || inbox.join("refused").exists());
     server.kill();
-    // Killed between an ingest and the rebuild: the list is in the corpus and still in the inbox.
+    // The server is killed between an ingest and the rebuild, so the list is in the corpus and
+    // still in the inbox.
     let path = inbox.join("late.csv");
     fs::write(&path, list(&["lately.com"])).expect("written");
     fs::write(inbox.join(".rebuild"), "").expect("written");
@@ -296,7 +297,8 @@ fn a_replaced_list_is_ingested_too() {
     let (site, key, server) = world();
     let inbox = site.data().join("inbox");
     until("the folder is made", || inbox.join("refused").exists());
-    // So large that its ingest is still running; it is suspended until the file is replaced.
+    // The list is so large that its ingest is still running; the ingest is suspended until the file
+    // is replaced.
     let names: Vec<String> = (0..20_000).map(|number| format!("former{number}.com")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let (place, next) = (inbox.join("daily.csv"), inbox.join(".next.csv"));
@@ -321,7 +323,7 @@ fn a_list_whose_ingest_fails_three_times_is_refused() {
     let (site, key, server) = world();
     let inbox = site.data().join("inbox");
     until("the folder is made", || inbox.join("refused").exists());
-    // Rejected rows are written to this folder, which is a file here.
+    // Rejected rows are written to the folder `rejects`, which is a file here.
     fs::write(site.data().join("rejects"), "").expect("written");
     let names: Vec<String> = (0..20).map(|number| format!("partly{number}.com")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -376,7 +378,7 @@ fn reader_of(parent: u32, file: &str) -> Option<u32> {
     fs::read_dir("/proc").expect("Linux has it").find_map(|entry| {
         let path = entry.ok()?.path();
         let pid = path.file_name()?.to_str()?.parse().ok()?;
-        // A process may end meanwhile.
+        // A process may end during the search.
         let is_child = fs::read_to_string(path.join("status")).ok()?.contains(&parent);
         let reads = |fd: fs::DirEntry| fs::read_link(fd.path()).is_ok_and(|to| to.ends_with(file));
         let mut open = fs::read_dir(path.join("fd")).ok()?.flatten();
@@ -387,7 +389,7 @@ fn reader_of(parent: u32, file: &str) -> Option<u32> {
 #[test]
 fn work_ends_with_the_server_that_is_killed() {
     let (site, _key, server) = world();
-    // A list that takes hours to read and no space on the disk.
+    // A list that takes hours to read but no space on the disk.
     let endless = site.lists().join("endless.csv");
     let file = File::create(&endless).expect("created");
     file.set_len(1 << 40).expect("a sparse file");
@@ -399,7 +401,7 @@ fn work_ends_with_the_server_that_is_killed() {
         let pid = worker().expect("the server waits for the list");
         server.kill();
         let stat = format!("/proc/{pid}/stat");
-        // The process may be a zombie: its new parent may not reap it here.
+        // The process may be a zombie, because its new parent may not reap it here.
         until("it has ended", || {
             fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "))
         });
@@ -619,7 +621,7 @@ fn an_index_of_one_batch_equals_that_of_many() {
     site.ok(&["--today", TODAY, "rebuild", "--compact"]);
     assert_eq!(batches(&site), ["batch-0000000001-0000000010.ddb"]);
     assert_eq!(manifest(&site), before);
-    // A rebuild compacts above the limit, and keeps the newest batches apart.
+    // Above the limit, a rebuild compacts the batches except the newest ones.
     let settings = site.settings("[index]\ncompact_above = 9\nkeep = 3\n");
     add(11..=18, &[]);
     assert_eq!(batches(&site).len(), 9);

@@ -72,7 +72,7 @@ fn look(dir: &Path) -> Result<(Recovery, Records), JournalError> {
     Ok((inspection.recovery, kept.records))
 }
 
-/// Resets the mark as if it had never caught up: then only the log decides what its tail is.
+/// Resets the mark as if it had never caught up, so that the tail is classified only by the log.
 fn lag_mark(dir: &Path) {
     let first = list_segments(dir).into_iter().next().expect("a segment");
     let header = SegmentHeader::decode(&fs::read(first).expect("read")).expect("sound");
@@ -100,8 +100,8 @@ fn segment(dir: &Path, number: u64) -> PathBuf {
     dir.join(format!("{number:020}.seg"))
 }
 
-/// Creates a journal of `count` records, each acknowledged by itself, left as after a crash except for
-/// most of the zeros after it.
+/// Creates a journal of `count` records, each acknowledged on its own, in the state after a crash, but
+/// without most of the zeros at the end.
 fn journal_of(dir: &Path, count: u64) -> Records {
     let (journal, _, _) = open(options(dir)).expect("opened");
     let records = (1..=count).map(|no| (append(&journal, &payload(no)), payload(no))).collect();
@@ -155,7 +155,8 @@ fn every_flipped_bit_of_acknowledged_data_is_refused() {
         write_byte(bit / 8, bytes[bit / 8]);
         let found = look(dir.path()).map(|(_, records)| records.len());
         assert!(found.is_err(), "bit {bit} of {}: opened with {found:?} records", used * 8);
-        // A whole open, with lock and writer, takes milliseconds, so it is tried for some bits only.
+        // A complete open, with lock and writer, takes milliseconds, so it is only tried for some
+        // bits.
         if bit % 1_009 == 0 {
             assert!(open(options(dir.path())).is_err(), "bit {bit}");
             assert!(fs::read(&path).expect("read") == bytes, "bit {bit}: changed");
@@ -229,7 +230,7 @@ fn a_torn_tail_is_cut_and_kept() {
     let mut expected: Records = vec![(append(&journal, b"kept"), b"kept".to_vec())];
     append(&journal, &[0xaa; 3_000]);
     drop(journal);
-    // The sectors from 1024 on never reached the disk.
+    // The sectors starting at offset 1024 never reached the disk.
     let path = segment(dir.path(), 1);
     let mut bytes = fs::read(&path).expect("read");
     let start = frame::SEGMENT_HEADER_BYTES + frame::record_bytes(0) + frame::record_bytes(4);
@@ -237,7 +238,7 @@ fn a_torn_tail_is_cut_and_kept() {
     fs::write(&path, &bytes).expect("written");
     let refused = look(dir.path()).map(|_| ());
     assert!(matches!(refused, Err(JournalError::Damaged { seq: 3, .. })), "{refused:?}");
-    // The state after a crash before the mark was written.
+    // This is the state after a crash before the mark was written.
     lag_mark(dir.path());
 
     let (looked, _) = look(dir.path()).expect("readable");
@@ -257,7 +258,7 @@ fn a_torn_tail_is_cut_and_kept() {
     }
 }
 
-/// Writes a journal of one segment by hand: `durable_seq` and payload of each record.
+/// Writes a journal of one segment by hand, from the `durable_seq` and payload of each record.
 fn forge(dir: &Path, records: &[(u64, &[u8])]) -> Vec<usize> {
     let uuid = [5; 16];
     let header =
@@ -286,7 +287,7 @@ fn forge(dir: &Path, records: &[(u64, &[u8])]) -> Vec<usize> {
 fn damage(dir: &Path, at: usize) {
     let path = segment(dir, 1);
     let mut bytes = fs::read(&path).expect("read");
-    // More than one changed bit looks like a crash to the checksum.
+    // Records with more than one changed bit look like the result of a crash.
     bytes[at..at + 16].iter_mut().for_each(|byte| *byte ^= 0x5a);
     fs::write(path, bytes).expect("written");
 }
@@ -294,7 +295,7 @@ fn damage(dir: &Path, at: usize) {
 #[test]
 fn a_group_that_reached_the_disk_out_of_order_is_torn() {
     let dir = tempfile::tempdir().expect("a folder");
-    // 3, 4 and 5 were one group, so none of them records that another is synced.
+    // Records 3, 4 and 5 were one group, so none of them states that another is synced.
     let records = [(0, &b"one"[..]), (1, b"two"), (2, b"three"), (2, b"four"), (2, b"five")];
     let starts = forge(dir.path(), &records);
     damage(dir.path(), starts[2] + 56);
@@ -356,8 +357,8 @@ fn a_damaged_last_record_that_is_whole_but_for_one_bit_is_refused() {
 #[test]
 fn a_payload_that_imitates_a_record_is_not_read_as_one() {
     let dir = tempfile::tempdir().expect("a folder");
-    // Forged with knowledge of the format, but not of this store; claims that records 2 and 3 are
-    // synced.
+    // The record is forged with knowledge of the format, but not of this store; it claims that
+    // records 2 and 3 are synced.
     let fields =
         RecordFields { seq: 3, durable_seq: 3, epoch: 1, kind: KIND, flags: 0, unix_ms: 0 };
     let mut imitation = Vec::new();
@@ -376,7 +377,7 @@ fn a_payload_that_imitates_a_record_is_not_read_as_one() {
 #[test]
 fn records_moved_about_are_refused() {
     let dir = tempfile::tempdir().expect("a folder");
-    // Equal lengths, so that only chain and numbers can reveal it.
+    // The lengths are equal, so that only chain and numbers can reveal the change.
     let starts = forge(dir.path(), &[(0, b"one"), (1, b"two"), (2, b"thr"), (3, b"fou")]);
     let path = segment(dir.path(), 1);
     let whole = fs::read(&path).expect("read");
@@ -390,7 +391,8 @@ fn records_moved_about_are_refused() {
     let dropped = [&whole[..starts[1]], &whole[starts[2]..]].concat();
     let inserted = [&whole[..starts[2]], &whole[starts[1]..]].concat();
     let first_gone = [&whole[..starts[0]], &whole[starts[1]..]].concat();
-    // From a store of the same name whose history differs after the first record.
+    // The record is from a store with the same identity whose history differs after the first
+    // record.
     let elsewhere = tempfile::tempdir().expect("a folder");
     forge(elsewhere.path(), &[(0, b"eno"), (1, b"two"), (2, b"thr"), (3, b"fou")]);
     let other = fs::read(segment(elsewhere.path(), 1)).expect("read");
@@ -442,8 +444,8 @@ fn full_segments_form_a_chain_without_gaps() {
     fs::copy(&third, &second).expect("copied");
     let refused = look(dir.path()).map(|_| ());
     assert!(matches!(refused, Err(JournalError::Misplaced { .. })), "{refused:?}");
-    // Every byte of a segment before the last one has been acknowledged, so no cut in it is taken
-    // for a torn tail.
+    // Every byte of a segment before the last one has been acknowledged, so a truncation there is
+    // never taken for a torn tail.
     for cut in (0..bytes.len()).step_by(8) {
         fs::write(&second, &bytes[..cut]).expect("written");
         assert!(look(dir.path()).is_err(), "cut at {cut}");
@@ -519,13 +521,13 @@ struct Watched {
     no_links: Arc<AtomicBool>,
     /// Files cannot grow beyond this many bytes.
     full_past: Arc<AtomicU64>,
-    /// Writes of anything but zeros find no space, as if they needed new blocks.
+    /// Writes of anything other than zeros find no space, as if they needed new blocks.
     full_for_records: Arc<AtomicBool>,
     /// No file can be created.
     full_for_files: Arc<AtomicBool>,
     /// The error of a full disk.
     errno: Arc<AtomicI32>,
-    /// Number of checks that still find the lock to be ours.
+    /// Number of checks for which the lock is still ours.
     lost_after: Arc<AtomicU32>,
 }
 
@@ -628,7 +630,7 @@ struct WatchedFile {
 }
 
 impl WatchedFile {
-    /// Marks are written in the background: they are not recorded, and fail independently.
+    /// Marks are written in the background, so they are not recorded, and fail independently.
     fn is_mark(&self) -> bool {
         self.path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("MARK"))
     }
@@ -645,7 +647,7 @@ impl FsFile for WatchedFile {
         let is_full = self.disk.full_past.load(Ordering::SeqCst) < end
             || !is_zeros && self.disk.full_for_records.load(Ordering::SeqCst);
         if is_full {
-            // A part of it was written, as real disks do.
+            // Part of the data was written, as on real disks.
             let part = bytes.len() / 2;
             self.file.write_all_at(&bytes[..part], offset)?;
             return Err(io::Error::from_raw_os_error(self.disk.errno.load(Ordering::SeqCst)));
@@ -800,7 +802,7 @@ fn the_mark_must_match_the_log() {
     let refused = look(dir.path()).map(|_| ());
     assert!(matches!(refused, Err(JournalError::Missing { seq: 4, .. })), "{refused:?}");
 
-    // From the log, this looks like a torn tail, unless the mark shows more.
+    // Judged by the log, this looks like a torn tail, unless the mark shows more.
     let path = segment(dir.path(), 1);
     let mut bytes = fs::read(&path).expect("read");
     bytes[1_024..1_536].fill(0);
@@ -815,8 +817,8 @@ fn the_mark_must_match_the_log() {
     }
     write_mark(dir.path(), uuid, 2, chains[1]);
     assert_eq!(look(dir.path()).expect("torn").0.torn.expect("torn").offset, starts[2] as u64);
-    // Neither slot is valid, or the file is missing: nothing would show that the end of the log is
-    // lost.
+    // If neither slot is valid or the file is missing, nothing would show that the end of the log
+    // is lost.
     for (damage, word) in [(Some(vec![1; 4_096]), "damaged"), (None, "missing")] {
         match &damage {
             Some(bytes) => fs::write(dir.path().join("MARK"), bytes).expect("written"),
@@ -883,7 +885,7 @@ fn the_mark_follows_and_is_current_at_the_end() {
     }
 }
 
-/// Returns every file in `dir` with its bytes, without the mark, whose counter increases.
+/// Returns every file in `dir` with its bytes, except the mark, whose counter increases.
 fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files: Vec<_> = Disk
         .list(dir)
@@ -988,7 +990,7 @@ fn a_full_disk_is_survived_without_a_restart() {
             } else {
                 disk.full_past.store(len, Ordering::SeqCst);
             }
-            // First uses up the zeros that the previous round preallocated.
+            // This first uses up the zeros that the previous round preallocated.
             let long = vec![0xbb; PAYLOAD_BYTES_MAX];
             while !in_records && round > 0 && journal.health().is_ok() {
                 match journal.append(KIND, long.clone(), |_| {}) {
@@ -1113,7 +1115,7 @@ fn a_segment_that_cannot_be_created_fails_its_records() {
     runtime.block_on(held.durable()).expect("durable");
     let results: Vec<_> =
         answers.into_iter().map(|answer| runtime.block_on(answer.durable())).collect();
-    // 64 + 56 + 64 bytes are taken, 256 each: three fit.
+    // 64 + 56 + 64 bytes are taken, and a record has 256 bytes, so three fit.
     let (there, refused) = results.split_at(3);
     assert!(there.iter().all(Result::is_ok), "{results:?}");
     assert!(refused.iter().all(|it| *it == Err(AppendError::DiskFull)), "{results:?}");
@@ -1127,7 +1129,7 @@ fn a_segment_that_cannot_be_created_fails_its_records() {
 
 #[test]
 fn a_writer_that_lost_its_folder_acknowledges_nothing_more() {
-    // Lost before the write, and between the write and the response.
+    // The lock is lost before the write, or between the write and the response.
     for checks in [0, 1] {
         let dir = tempfile::tempdir().expect("a folder");
         let disk = Watched::default();
@@ -1169,7 +1171,7 @@ fn a_late_writer_does_not_harm_a_new_owner_of_the_folder() {
     assert_eq!(recovery.mark, Some(mine));
 }
 
-/// Appends, then takes a snapshot whose single chunk names the appends.
+/// Appends records, then takes a snapshot whose only chunk lists them.
 fn snapshot(journal: &Journal, appends: u64) -> SnapshotReport {
     let last =
         (0..appends).map(|no| journal.append(KIND, payload(no + 40), |_| {}).expect("durable"));
@@ -1218,7 +1220,7 @@ fn a_snapshot_replaces_the_records_before_it() {
     assert_eq!((recovery.records, recovery.log_bytes), (12, left));
     assert!(kept.chunks == chunks);
     assert_eq!(kept.records, [(late, b"while it is written".to_vec())]);
-    // The state was read after this position.
+    // The state at this position is captured.
     let mut writer = journal.snapshot(recovery.position).expect("begun");
     writer.chunk(b"again").expect("written");
     writer.finish().expect("whole");
@@ -1249,14 +1251,14 @@ fn a_damaged_snapshot_is_reported_and_the_older_one_used() {
     assert_eq!(kept.chunks, [format!("state at {}", first.seq).into_bytes()]);
     assert_eq!(kept.records.len(), 31);
     assert_eq!(kept.records.last(), Some(&(expected, b"after".to_vec())));
-    // The damaged one does not count as one of the two.
+    // The damaged snapshot does not count as one of the two that are kept.
     let third = snapshot(&journal, 30);
     assert!(first.path.exists() && third.path.exists());
     let fourth = snapshot(&journal, 30);
     assert!(!first.path.exists() && !second.path.exists());
     assert!(third.path.exists() && fourth.path.exists());
     drop(journal);
-    // First the newest snapshot cannot be read at all, then neither can.
+    // First the newest snapshot cannot be read, then neither of the two can.
     fs::write(&fourth.path, b"ddxsnap").expect("written");
     let (inspection, kept) = look_at(dir.path()).expect("sound");
     assert_eq!(kept.chunks, [format!("state at {}", third.seq).into_bytes()]);
@@ -1288,7 +1290,7 @@ fn a_snapshot_and_a_log_that_do_not_fit_are_refused() {
     let second = snapshot(&journal, 30);
     drop(journal);
     let segments = look_at(dir.path()).expect("sound").0.segments;
-    // The first segment is missing: neither snapshot reaches back to it.
+    // The first segment is missing, and neither snapshot reaches back to it.
     let aside = dir.path().join("aside");
     let fits = segments.iter().filter(|it| it.first_seq <= second.seq).count();
     assert!(fits > 2);
@@ -1304,7 +1306,7 @@ fn a_snapshot_and_a_log_that_do_not_fit_are_refused() {
         }
         fs::rename(&aside, &gone.path).expect("moved back");
     }
-    // The end is missing: only the snapshot shows it.
+    // The end is missing, which only the snapshot shows.
     lag_mark(dir.path());
     let last = segments.last().expect("some");
     fs::rename(&last.path, &aside).expect("moved");
@@ -1404,7 +1406,7 @@ fn a_live_journal_is_read_up_to_the_last_sync() {
     assert_eq!(kept.records, expected);
     assert_eq!(inspection.segments[0].records, 6);
     assert!(inspection.store_uuid.is_some());
-    // Half a record after it, as a reader may find it, is ignored.
+    // Half a record after it, which a reader may find, is ignored.
     let path = segment(dir.path(), 1);
     let bytes = fs::read(&path).expect("read");
     let end = bytes.len() - bytes.iter().rev().take_while(|byte| **byte == 0).count();
@@ -1439,7 +1441,7 @@ fn a_repair_truncates_a_refused_log_and_keeps_a_copy() {
     let second = snapshot(&journal, 10);
     drop(journal);
     let cut = expected[10].0;
-    // Damages the record after it, in the middle of the log.
+    // Damages the next record, in the middle of the log.
     let facts = look_at(&dir).expect("sound").0.segments;
     let mut place = None;
     dump(&Disk, &dir, Some(cut + 1), &mut |path, offset, record| {
@@ -1638,7 +1640,7 @@ mod accounts {
         let just_after = at("2026-11-22T00:00:01Z");
         let allowance = first.charge_request(&caller(&first, &bob), just_after);
         assert_eq!(allowance.resets_at, at("2026-11-23T00:00:00Z"));
-        // The clock steps back over midnight: it is still the 22nd, also for Ann.
+        // The clock steps back over midnight, but the day is still the 22nd, also for Ann.
         let back = first.charge_request(&caller(&first, &ann), at("2026-11-21T23:59:59Z"));
         assert_eq!(back.resets_at, at("2026-11-23T00:00:00Z"));
         drop(first);

@@ -1,4 +1,4 @@
-//! `dropdex journal` as an operator uses it: beside a running server and without one, on intact, torn,
+//! `dropdex journal` as an operator uses it: with and without a running server, on intact, torn,
 //! damaged and foreign files.
 
 use std::fs;
@@ -23,7 +23,7 @@ fn served(site: &Site) -> Server {
     site.serve(TODAY)
 }
 
-/// Parses the one line of JSON that a command printed.
+/// Parses the single line of JSON that a command printed.
 #[track_caller]
 fn line(stdout: &str) -> Value {
     assert_eq!(stdout.lines().count(), 1, "{stdout}");
@@ -206,7 +206,8 @@ fn a_record_of_a_newer_version_is_distinguished_from_damage() {
 #[test]
 fn a_torn_tail_has_its_own_exit_code_and_is_cut_at_the_next_start() {
     let site = site_with_accounts(2);
-    // A header that announces more bytes than were written, after a sector border, looks like a crash.
+    // If a header after a sector boundary announces more bytes than were written, it looks like the
+    // result of a crash.
     let path = segment(&site);
     let mut bytes = fs::read(&path).expect("readable");
     bytes.extend_from_slice(&[0x5a; 8]);

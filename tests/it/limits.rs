@@ -1,7 +1,7 @@
 //! Accounts at their byte limits: a restart is quick, and memory stays below the stated bound.
 //!
-//! The default run has 40 accounts, and a run with `DROPDEX_FULL=1` has 10,000. Each is filled with the
-//! usual rows of a user, and then with the longest notes until a write is refused.
+//! The default run has 40 accounts, and a run with `DROPDEX_FULL=1` has 10,000. Each account is filled
+//! with the usual rows of a user, and then with the longest notes until a write is refused.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,11 +28,11 @@ const ACCOUNTS: (usize, usize) = (40, 10_000);
 /// The default for an account whose address is unverified.
 const ACCOUNT_BYTES: u64 = 256 << 10;
 const RESTART_MAX: Duration = Duration::from_secs(20);
-/// Accounts that are filled concurrently, so that their writes share a sync; fewer than the places in
-/// the queue of password hashes.
+/// Number of accounts that are filled concurrently, so that their writes share a sync; fewer than the
+/// places in the queue of password hashes.
 const AT_ONCE: usize = 32;
-/// Memory for the buffers of a start, beside that of an empty server, the counted bytes, and a quarter of
-/// these for the allocator.
+/// Memory for the buffers of a start, in addition to that of an empty server, the counted bytes, and a
+/// quarter of these for the allocator.
 const BUFFERS: u64 = 96 << 20;
 
 #[test]

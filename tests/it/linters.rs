@@ -1,5 +1,5 @@
 //! Third-party checkers on everything that is served: the Nu Html Checker on every page, httplint on
-//! every GET route, and Lighthouse on the pages for visitors. They run in full runs only.
+//! every GET route, and Lighthouse on the pages for visitors. The checkers run in full runs only.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -107,7 +107,7 @@ fn no_page_has_an_error_in_its_html() {
 /// Expected warnings.
 const INTENDED: [&str; 2] = [
     // Lists of an account and errors have `private, no-cache` and no ETag: a client may keep them for
-    // its history, and every use of them is a new request.
+    // its history, but every use of them is a new request.
     "cannot be served from cache without validation, and doesn't have a validator",
     // A page depends on the session, the encoding, the format of errors, and on whether a script
     // requests a part.
@@ -151,7 +151,8 @@ fn no_response_has_a_fault_in_its_head() {
     assert!(faults.is_empty(), "{faults}");
 }
 
-/// Minimum scores of a page, out of 100: performance depends on the machine, the others on the page.
+/// Minimum scores of a page, out of 100: the performance score depends on the machine, the others
+/// only on the page.
 const LEAST: [(&str, u64); 4] =
     [("performance", 90), ("accessibility", 100), ("best-practices", 100), ("seo", 100)];
 

@@ -98,7 +98,7 @@ impl Folder {
     }
 }
 
-/// Returns how the last list was read, or the reason for its refusal.
+/// Returns the description of how the last list was read, or the reason for its refusal.
 fn reading(outcome: &Outcome) -> String {
     match outcome.lists.last().map(|list| &list.outcome) {
         Some(ListOutcome::Added { reading, .. }) => reading.clone(),
@@ -133,7 +133,7 @@ fn the_table_of_examples_holds() {
                 let mut names = words.filter(|word| word.starts_with("solar."));
                 names.next().map(str::to_owned)
             });
-            // The table cannot hold a tab.
+            // A table in Markdown cannot contain a tab.
             let lines: Vec<String> =
                 lines.iter().map(|line| line.replace(".se ", ".se\t")).collect();
             last = Some(folder.ingest(arguments, &(lines.join("\n") + "\n")));

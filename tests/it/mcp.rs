@@ -97,8 +97,8 @@ fn an_agent_finds_explains_and_watches_tomorrows_best_name() {
         let reads = seen["tools"].as_object().expect("tools");
         let writes: Vec<_> = reads.iter().filter(|(_, reads)| **reads == false).collect();
         assert_eq!((reads.len(), writes.len()), (8, 2), "{reads:?}");
-        // Ten calls; the one with an unknown argument never became a request. The list of tools counts,
-        // and so does connecting, which a client omits if it knows the protocol.
+        // Ten calls were made; the one with an unknown argument never became a request. Listing the
+        // tools counts, and so does connecting, which a client that knows the protocol omits.
         let connects = if mode == "2026-07-28" { 0 } else { 1 };
         assert_eq!(desk.requests_today() - before, 9 + 1 + connects, "{mode}");
     }
@@ -307,7 +307,7 @@ impl Drop for WithKey {
     }
 }
 
-/// The other scenarios of the suite need tools, prompts and resources of their own.
+/// The other scenarios of the suite need their own tools, prompts and resources.
 #[test]
 #[ignore = "needs what tests/tools full installs"]
 fn the_conformance_suite_and_the_inspector_accept_the_endpoint() {
@@ -343,6 +343,6 @@ fn the_conformance_suite_and_the_inspector_accept_the_endpoint() {
     assert!(is_ok, "{err}");
     let tools: Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!(tools["tools"].as_array().map(Vec::len), Some(8), "{out}");
-    // The inspector warns of results that may be `null`; all arguments are portable.
+    // The inspector only warns of results that may be `null`; all arguments are portable.
     assert!(!err.contains("Path: inputSchema"), "{err}");
 }

@@ -1,19 +1,20 @@
-//! A model of a disk in memory: what a running system sees, and what a power loss may leave.
+//! A model of a disk, in memory: the state that a running system sees, and the states that a power
+//! loss may leave.
 //!
-//! In: [`Op`]s, the calls that change something. Out: the files as they read now, and by
-//! [`Disk::crash`] any state in which the disk may be after a power loss. Pure: the same calls and the
-//! same choices give the same bytes.
+//! Input: [`Op`]s, the calls that change something. Output: the files as the running system reads
+//! them and, from [`Disk::crash`], any state in which the disk may be after a power loss. Pure: the
+//! same calls and the same choices lead to the same bytes.
 //!
 //! - Of an unsynced write, each 512-byte sector is kept or lost independently, in any order.
-//! - A file has its length before or after any change since the last sync, independent of its bytes;
-//!   bytes that were never written read as zeros. Truncated bytes do not return once the truncation
-//!   is kept.
+//! - The length of a file is that before or after any change since the last sync, independent of its
+//!   bytes; bytes that were never written read as zeros. Truncated bytes do not return once the
+//!   truncation is kept.
 //! - A name that was created, moved, linked or removed is durable once its folder was synced; until
 //!   then, each such call is kept or lost independently.
 //! - A failed sync leaves any part of the data on disk, and the system forgets that the rest never
 //!   reached it: it reads as written, and no later sync writes it.
 //!
-//! Absent: damage (see `damage.rs`), and files larger than memory.
+//! Not modelled: damage (see `damage.rs`), and files larger than memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -32,7 +33,7 @@ pub type Ino = usize;
 #[derive(Clone, Debug, Default)]
 pub struct Content {
     len: usize,
-    /// At most `len` bytes; all bytes after them are zeros.
+    /// The content, of at most `len` bytes; all later bytes are zeros.
     stored: Arc<Vec<u8>>,
 }
 
@@ -52,7 +53,7 @@ impl Content {
         self.stored.len() - trailing_zeros(&self.stored)
     }
 
-    /// Feeds `hasher` with what distinguishes this content from others.
+    /// Feeds `hasher` with the data that distinguishes this content from others.
     pub fn digest_into(&self, hasher: &mut blake3::Hasher) {
         hasher.update(&(self.len as u64).to_le_bytes());
         hasher.update(&(self.used() as u64).to_le_bytes());
@@ -67,7 +68,7 @@ impl Content {
         bytes
     }
 
-    /// Copies bytes from `offset` on to `out`, and returns their number.
+    /// Copies the bytes that start at `offset` to `out`, and returns their number.
     pub fn read_at(&self, offset: usize, out: &mut [u8]) -> usize {
         let count = out.len().min(self.len.saturating_sub(offset));
         out[..count].fill(0);
@@ -130,7 +131,8 @@ impl PartialEq for Content {
     }
 }
 
-/// Counts the zeros at the end of `bytes`, block by block: a file is extended by many zeros at a time.
+/// Counts the zeros at the end of `bytes`, block by block, because files are extended by many zeros
+/// at a time.
 fn trailing_zeros(bytes: &[u8]) -> usize {
     const ZEROS: [u8; 4096] = [0; 4096];
     let whole: usize = bytes
@@ -165,7 +167,7 @@ pub enum Op {
         /// New length in bytes.
         len: usize,
     },
-    /// A file was synced, bytes and length.
+    /// The bytes and the length of a file were synced.
     Sync(Ino),
     /// A sync of a file failed; the seed decides which data still reached the disk.
     SyncFailed(Ino, u64),
@@ -181,7 +183,7 @@ pub enum Op {
     Remove(PathBuf),
 }
 
-/// Decides what a crash leaves.
+/// Decides which changes survive a crash.
 pub trait Chooser {
     /// Chooses one of `count` outcomes, from 0, the old state, to `count - 1`, the newest. `unit` is
     /// the same for all sectors of a 4 KiB page.
@@ -192,7 +194,7 @@ pub trait Chooser {
 #[derive(Clone, Debug, Default)]
 pub struct Disk {
     files: Vec<File>,
-    /// Shared between copies until one of them changes a name.
+    /// The map is shared between copies until one of them changes a name.
     dirs: Arc<BTreeMap<PathBuf, Dir>>,
 }
 
@@ -224,7 +226,7 @@ struct Dir {
     now: BTreeMap<String, Ino>,
     durable: BTreeMap<String, Ino>,
     pending: Vec<NameChange>,
-    /// Whether its own name is durable.
+    /// Whether the name of the folder itself is durable.
     is_durable: bool,
 }
 
@@ -250,7 +252,7 @@ impl Disk {
     ///
     /// # Errors
     ///
-    /// Errors of a system, of the kinds that the journal distinguishes.
+    /// The errors that a system returns, of the kinds that the journal distinguishes.
     pub fn apply(&mut self, op: &Op) -> io::Result<()> {
         match op {
             Op::Mkdir(dir) => self.make_dir(dir),
@@ -449,7 +451,7 @@ impl File {
         self.pending.push(Change { kind: ChangeKind::Length, after: self.now.clone() });
     }
 
-    /// Makes pending changes durable; data that an earlier failed sync gave up stays lost.
+    /// Makes pending changes durable; data that was lost by an earlier failed sync stays lost.
     fn sync(&mut self) {
         self.durable = self.crash(0, &mut Newest);
         self.pending.clear();
@@ -492,7 +494,8 @@ impl File {
         }
         match lengths.len() {
             1 => (self.durable.len, self.pending.len()),
-            // With the last length, all changes count as kept: later ones do not change the length.
+            // If the last length is kept, all changes count as kept, because later ones do not
+            // change the length.
             count => match chooser.choose(count, unit_of_page(ino, 0)) {
                 last if last + 1 == count => (lengths[last].0, self.pending.len()),
                 chosen => lengths[chosen],
@@ -566,7 +569,7 @@ impl Chooser for Newest {
     }
 }
 
-/// Anything may have been kept.
+/// Any of these changes may have been kept.
 struct Coin(Rng);
 
 impl Chooser for Coin {

@@ -1,5 +1,5 @@
-//! Replays the calls to a disk, loses power at each of them, and opens the result. It must open and
-//! hold everything that was acknowledged, and no partial record.
+//! Replays the calls to a disk, loses power at each of them, and opens the result. The result must
+//! open and hold everything that was acknowledged, and no partial record.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,19 +9,19 @@ use super::fs::{Event, Note, SimFs};
 use super::store::{self, DIR, Ledger, Shape};
 use crate::common::rng::Rng;
 
-/// How much is tried at one depth: 0 is a crash of a running journal, 1 a crash of the recovery from
-/// it, and so on.
+/// Number of cases that are tried at one depth. Depth 0 is a crash of a running journal, 1 is a
+/// crash of the recovery from it, and so on.
 #[derive(Clone, Copy, Debug)]
 pub struct Depth {
     /// Percentage of calls with a crash.
     pub percent: usize,
-    /// Crash states at each of them.
+    /// Number of crash states at each of these calls.
     pub effort: Effort,
-    /// Number of recoveries in 1,000 that are crashed in turn.
+    /// Number of recoveries in 1,000 that are themselves crashed.
     pub deeper_per_mille: usize,
 }
 
-/// Crashes and opens, and counts both.
+/// Crashes runs, opens the resulting images, and counts both.
 pub struct Explorer<'a> {
     /// Cases tried at each depth.
     pub depths: &'a [Depth],
@@ -31,7 +31,7 @@ pub struct Explorer<'a> {
     pub context: String,
     /// Number of crash images tried.
     pub images: u64,
-    /// Number of images opened; the others equal one that was opened before.
+    /// Number of images opened; the others equal images that were opened before.
     pub opened: u64,
     rng: Rng,
     seen: HashMap<[u8; 32], Vec<u32>>,
@@ -106,7 +106,8 @@ impl<'a> Explorer<'a> {
         let mut disk = start.clone();
         for (at, event) in events.iter().enumerate() {
             let Event::Op(op) = event else { break };
-            // A store without a segment has no identity yet: it is drawn when the first one is created.
+            // A store without a segment has no identity yet; the identity is drawn when the first
+            // segment is created.
             if self.rng.chance(30) && !segments(&disk).is_empty() {
                 let fs = SimFs::sound(disk.clone());
                 match store::open(&fs, self.shape) {
@@ -135,8 +136,8 @@ impl<'a> Explorer<'a> {
     }
 }
 
-/// Returns the segments on a disk without the zeros after the last record: they are not part of the
-/// log, and their number depends on where the file was extended from.
+/// Returns the segments on a disk without the zeros after the last record. These are not part of
+/// the log, and their number depends on the length from which the file was extended.
 fn segments(disk: &Disk) -> BTreeMap<String, Content> {
     let mut files = disk.files(DIR.as_ref());
     files.retain(|name, _| name.ends_with(".seg"));
@@ -189,7 +190,7 @@ pub fn check_order(start: &Disk, events: &[Event]) -> Result<(), String> {
             Event::Op(Op::Sync(ino)) => order.synced(*ino)?,
             Event::Op(Op::SyncFailed(ino, _)) => order.failed.push(*ino),
             Event::Op(Op::Create(path)) => {
-                // Truncated and rewritten: no bytes of the failed sync remain.
+                // The file was truncated and rewritten, so no bytes of the failed sync remain.
                 let ino = disk.ino(path).expect("it was made");
                 order.failed.retain(|failed| *failed != ino);
             }
@@ -239,7 +240,7 @@ impl Order {
 
     fn applied(&mut self, id: u32) -> Result<(), String> {
         match self.appends.remove(&id) {
-            // Lazy appends are not in the list.
+            // Lazy appends are not in `appends`.
             None | Some(Stage::Synced) => Ok(()),
             Some(Stage::Given) => Err(format!("{id} was applied and never written")),
             Some(Stage::Written(_)) => Err(format!("{id} was applied before it was synced")),

@@ -17,12 +17,13 @@ use crate::common::rng::Rng;
 use crate::common::runs::{full, say, seed};
 
 const SHAPE: Shape = Shape::inline(2_048);
-/// A journal on a full disk probes for space by the clock, so most of a case is waiting.
+/// A journal on a full disk probes for space at fixed intervals, so most of the time of a case is
+/// spent waiting.
 const THREADS: usize = 16;
-/// Deadline for a journal to notice free space, which only detects a hang.
+/// Deadline for a journal to notice free space; its purpose is only to detect a hang.
 const ROOM_WAIT_MAX: Duration = Duration::from_secs(20);
 
-/// Crash states of each case: few, since there are many cases.
+/// Number of crash states per case; few, since there are many cases.
 const EFFORT: Effort = Effort { all_up_to: 4, samples: 3 };
 
 /// Returns a life with every kind of step.
@@ -95,7 +96,7 @@ impl Case<'_> {
         self.judge(&start, &fs.events())
     }
 
-    /// Repeats a failed open, with space on the disk: only one call fails.
+    /// Repeats a failed open with space on the disk, because only one call fails.
     fn open_again(&self, store: &mut Store) {
         if store.journal.is_none() {
             store.fs.free_space();
@@ -110,11 +111,11 @@ impl Case<'_> {
         self.append_with_room(store, 2).is_none()
     }
 
-    /// Appends, and frees the disk as often as the journal finds it full.
+    /// Appends, and frees the disk each time the journal finds it full.
     fn append_with_room(&self, store: &mut Store, records: usize) -> Option<AppendError> {
         let deadline = Instant::now() + ROOM_WAIT_MAX;
         loop {
-            // Freed each time, because the call that finds the disk full may be one of these.
+            // The disk is freed each time, because the call that finds it full may be one of these.
             store.fs.free_space();
             match store.append(records) {
                 Some(AppendError::DiskFull) if Instant::now() < deadline => {
@@ -169,7 +170,8 @@ impl Case<'_> {
     }
 }
 
-/// Returns an append that was applied, and so acknowledged, although a sync of a segment had failed.
+/// Returns an append that was applied, and thus acknowledged, although a sync of a segment had
+/// failed.
 fn applied_after_failed_sync(events: &[Event]) -> Option<u32> {
     let mut segments = Vec::new();
     let mut is_poisoned = false;

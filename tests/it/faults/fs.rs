@@ -1,7 +1,7 @@
-//! [`SimFs`]: the journal's disk in memory. It records all calls, and any call can be made to fail.
+//! [`SimFs`]: the journal's disk in memory. The disk records all calls, and can make any call fail.
 //!
-//! In: the calls of the journal, and notes about responses to its caller. Out: one [`Event`] for each,
-//! in order, from which [`Disk`] can restore any moment of the run.
+//! Input: the calls of the journal, and notes about the journal's responses to its caller. Output:
+//! one [`Event`] for each, in order. From these, [`Disk`] can restore any moment of the run.
 
 use std::collections::BTreeSet;
 use std::io::{self, Cursor, Read};
@@ -20,7 +20,7 @@ pub enum Call {
     Mkdir,
     /// A folder is listed.
     List,
-    /// A file is read, or its length.
+    /// The content or the length of a file is read.
     Read,
     /// A file is opened for reading.
     OpenRead,
@@ -71,7 +71,7 @@ impl Call {
         Call::IsOurs,
     ];
 
-    /// Whether the call needs space on the disk, so that it may fail with a full disk.
+    /// Whether the call needs space on the disk, so that it may fail when the disk is full.
     pub fn needs_room(self) -> bool {
         matches!(
             self,
@@ -91,9 +91,9 @@ pub enum Fault {
     Io,
     /// The call was interrupted (EINTR).
     Interrupted,
-    /// There is no space (ENOSPC), for this one call. The first part of a write reached the disk.
+    /// There is no space (ENOSPC) for this one call. The first part of a write reached the disk.
     NoRoom,
-    /// There is no space from this call on, until [`SimFs::free_space`].
+    /// There is no space, beginning with this call, until [`SimFs::free_space`].
     Full,
 }
 
@@ -111,9 +111,9 @@ pub struct Plan {
 /// A recorded event.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// Something changed on the disk.
+    /// A call changed the disk.
     Op(Op),
-    /// The caller of the journal submitted something or got a response.
+    /// The caller of the journal submitted a request or got a response.
     Note(Note),
 }
 
@@ -129,17 +129,18 @@ pub enum Note {
     },
     /// Its `apply` ran.
     Applied(u32),
-    /// It was acknowledged as durable.
+    /// The append was acknowledged as durable.
     Acked(u32),
-    /// It was refused for lack of space.
+    /// The append was refused for lack of space.
     NoRoom(u32),
-    /// It failed with an error that leaves its outcome open.
+    /// The append failed with an error that leaves its outcome open.
     Failed(u32),
     /// A journal is about to be opened.
     Opening,
-    /// A journal was opened and held these payloads.
+    /// A journal was opened and contained these payloads.
     Opened(Vec<u32>),
-    /// A snapshot of these, or a clean close after them, was acknowledged: they are durable.
+    /// A snapshot of these payloads, or a clean close after them, was acknowledged, so they are
+    /// durable.
     Durable(Vec<u32>),
 }
 
@@ -163,8 +164,8 @@ struct Inner {
 }
 
 impl SimFs {
-    /// Creates a system that starts on `disk`, on which everything is durable. `seed` decides what a
-    /// failed call leaves.
+    /// Creates a system that starts on `disk`, on which everything is durable. `seed` decides which
+    /// effects a failed call has.
     pub fn new(disk: Disk, plan: Option<Plan>, seed: u64) -> SimFs {
         SimFs::with(disk, plan, true, seed)
     }
@@ -220,7 +221,7 @@ impl SimFs {
     }
 
     fn lock_inner(&self) -> MutexGuard<'_, Inner> {
-        // A failed assertion elsewhere must not hide behind a second one here.
+        // A failed assertion elsewhere must not be hidden by a second failure here.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -281,8 +282,8 @@ impl Inner {
         fault.map_or(Ok(()), |fault| Err(error(fault)))
     }
 
-    /// Returns how much of a failed write is on disk. A system copies block by block, so the end is at
-    /// a sector border, unless everything or nothing was written.
+    /// Returns the number of bytes of a failed write that are on disk. A system copies block by block,
+    /// so the written part ends at a sector boundary, unless everything or nothing was written.
     fn landed(&mut self, len: usize, offset: usize) -> usize {
         let borders = (offset + len).div_ceil(SECTOR) - offset / SECTOR + 1;
         let border = (offset / SECTOR + self.rng.below(borders)) * SECTOR;

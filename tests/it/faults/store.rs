@@ -1,4 +1,4 @@
-//! A journal on a [`SimFs`], its caller, and what the caller may expect to find again.
+//! A journal on a [`SimFs`], its caller, and the data that the caller may expect to find again.
 //!
 //! The caller's state is the list of the numbers of all payloads, in order. A payload is derived from
 //! its number only, so a state shows which records led to it and whether each was complete.
@@ -14,7 +14,7 @@ use dropdex::journal::{
 use super::fs::{Note, SimFs};
 use crate::common::rng::Rng;
 
-/// The folder of the journal. Its parent already exists.
+/// The folder of the journal. The parent of the folder already exists.
 pub const DIR: &str = "/data/journal";
 /// The folder that contains [`DIR`].
 pub const ABOVE: &str = "/data";
@@ -23,15 +23,15 @@ const KIND: RecordKind = match RecordKind::for_caller(16) {
     Some(kind) => kind,
     None => panic!("16 is the caller's"),
 };
-/// Numbers of payloads in one chunk of a snapshot: few, so that there are several chunks.
+/// Number of payload numbers in one chunk of a snapshot; few, so that there are several chunks.
 const IDS_IN_CHUNK: usize = 16;
 const MARK_BYTES: usize = 12;
 
 /// Sizes of payloads; a payload's number modulo 8 is its index here.
 const SIZES: [usize; 8] = [0, 3, 9, 20, 40, 300, 700, 1_400];
 
-/// Returns the payload of a number: a mark that names it, then bytes derived from it, all zeros in one
-/// of four.
+/// Returns the payload of a number: a mark with the number, then bytes derived from it. In one of four
+/// payloads, these are all zeros.
 pub fn payload(id: u32) -> Vec<u8> {
     let mut bytes = format!("<<{id:08x}>>").into_bytes();
     let fill = SIZES[id as usize % SIZES.len()];
@@ -105,7 +105,7 @@ pub enum Step {
     Snapshot,
     /// Ends the journal, cleanly or not, and opens it again.
     Reopen {
-        /// Whether [`Journal::close`] ends it.
+        /// Whether [`Journal::close`] ends the journal.
         is_clean: bool,
     },
 }
@@ -133,14 +133,14 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Writes marks inline, so that they come at the same points each time.
+    /// Writes marks inline, so that they are written at the same points each time.
     pub const fn inline(segment_bytes: u64) -> Shape {
         Shape { segment_bytes, marking: Marking::Inline }
     }
 }
 
-/// Returns the options of a journal on `fs`. The clock stands still, so that the same appends give the
-/// same bytes.
+/// Returns the options of a journal on `fs`. The clock stands still, so that the same appends lead to
+/// the same bytes.
 pub fn options(fs: &SimFs, shape: Shape) -> Options {
     Options {
         dir: DIR.into(),
@@ -155,7 +155,7 @@ pub fn options(fs: &SimFs, shape: Shape) -> Options {
 ///
 /// # Errors
 ///
-/// The journal's own.
+/// The errors of the journal.
 pub fn open(fs: &SimFs, shape: Shape) -> Result<(Journal, Recovery, Memory), JournalError> {
     let mut memory = Memory::default();
     let (journal, recovery) = Journal::open(options(fs, shape), &mut memory)?;
@@ -212,7 +212,7 @@ impl Store {
         }
     }
 
-    /// Opens the journal again, after the previous one has ended.
+    /// Reopens the journal after the previous instance has ended.
     pub fn reopen(&mut self) -> Option<JournalError> {
         self.fs.note(Note::Opening);
         match open(&self.fs, self.shape) {
@@ -244,8 +244,8 @@ impl Store {
         is_closed
     }
 
-    /// Snapshots the caller's state; returns the error, if any. Does nothing if nothing was appended to
-    /// a state that came from a snapshot.
+    /// Snapshots the caller's state; returns the error, if any. Does nothing if the state came from a
+    /// snapshot and nothing was appended to it.
     pub fn snapshot(&mut self) -> Option<JournalError> {
         let journal = self.journal.as_ref()?;
         let memory = self.memory().clone();
@@ -276,7 +276,7 @@ impl Store {
             let Some(journal) = self.journal.as_ref() else { return };
             let apply = move |appended: dropdex::journal::Appended| {
                 apply(appended);
-                // Returns when the other side is dropped.
+                // Returns when the sender is dropped.
                 gate.map(|gate| gate.recv());
             };
             match journal.append_async(KIND, payload, apply) {
@@ -335,19 +335,20 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.expect("a runtime without drivers").block_on(future)
 }
 
-/// Outcomes that were reported to the caller, hence what it must and may find.
+/// Outcomes that were reported to the caller. The outcomes determine the payloads that the caller
+/// must find, and those that it may find.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     /// Payloads in the order in which they were submitted.
     order: Vec<u32>,
     fates: HashMap<u32, Fate>,
-    /// Whether a lazy append may be dropped, as a full disk does.
+    /// Whether a lazy append may be dropped, as on a full disk.
     may_drop_lazy: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// Submitted without a response, or with an error that leaves the outcome open.
+    /// Submitted; there was no response, or an error that leaves the outcome open.
     Open,
     /// Appended; its caller does not wait.
     Lazy,
@@ -374,7 +375,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// Describes what an open returned although it must not.
+    /// Describes the unexpected result of an open.
     pub fn note(&mut self, note: &Note) -> Result<(), String> {
         match note {
             Note::Submitted { id, is_lazy } => {
@@ -415,14 +416,14 @@ impl Ledger {
         Ok(())
     }
 
-    /// Checks whether `found` may be there after a crash.
+    /// Checks whether `found` is possible after a crash.
     ///
     /// # Errors
     ///
     /// Describes the violation.
     pub fn check(&self, found: &[u32]) -> Result<(), String> {
         let mut left = found;
-        // The first missing one of the payloads on which later ones depend.
+        // The first payload that is missing, among those on which later ones depend.
         let mut missing = None;
         let mut refused = None;
         for id in &self.order {

@@ -23,7 +23,8 @@ use crate::common::{Server, Site};
 
 const REQUEST_BUDGET_MIB: u64 = 16;
 const RESPONSE_BUDGET_MIB: u64 = 32;
-/// Memory that connections, requests in progress, compressors and the allocator need beside the budgets.
+/// Memory that connections, requests in progress, compressors and the allocator need in addition to
+/// the budgets.
 const SLACK_MIB: u64 = 160;
 /// Number of accounts that write as much as they may, and the maximum bytes that they may own together.
 const FREE_ACCOUNTS: usize = 4;
@@ -64,8 +65,8 @@ fn a_paying_client_is_served_under_all_attacks() {
 }
 
 /// A runtime with one thread under a scheduling policy. Real clients run on other machines; here they
-/// share the server's. So the paying client gets a core when it needs one, and its clock measures the
-/// server; attackers get what the server leaves.
+/// share the machine of the server. The paying client therefore gets a core when it needs one, so
+/// that its clock measures the server; attackers get the CPU time that the server leaves.
 fn runtime(policy: &'static str) -> tokio::runtime::Runtime {
     let schedule = move || {
         let thread = std::fs::read_link("/proc/thread-self").expect("a thread");
@@ -186,7 +187,7 @@ async fn ask(
     }
 }
 
-/// What the attackers know, and the number of attempts of each attack.
+/// The information that the attackers have, and the number of attempts of each attack.
 struct Attack {
     address: SocketAddr,
     exporter: String,
@@ -249,7 +250,8 @@ fn prepare(site: &Site, server: &Server) -> Attack {
     }
 }
 
-/// Starts all attackers. The small size has few, since they share the cores with the server.
+/// Starts all attackers. There are few at the small size, since they share the cores with the
+/// server.
 fn start(runtime: &tokio::runtime::Runtime, attack: &Arc<Attack>) {
     for number in 0..figure(4, 20) {
         runtime.spawn(flood_bodies(Arc::clone(attack), number));

@@ -1,5 +1,5 @@
-//! Request bodies: unrouted and unauthenticated requests get their response without the body being
-//! read, and the others share one budget.
+//! Request bodies: unrouted and unauthenticated requests get their response before the body is
+//! read, and the bodies of all other requests share one budget.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::server::raw::{connect, rest, wait_until};
 const STREAMS: usize = 64;
 
 /// Sends the heads of requests with bodies of `bytes`, and as much of the bodies as the server accepts,
-/// without their end. Returns the streams, which keep the requests open.
+/// but not their ends. Returns the streams, which keep the requests open.
 async fn send_bodies(
     send: &SendRequest<Bytes>,
     bytes: usize,
@@ -168,7 +168,7 @@ fn request_bodies_share_a_budget() {
     assert!(used.growth() < BUDGET_MIB + 48, "{used}");
 }
 
-/// Slow senders wait outside the slots of their class.
+/// Slow senders do not hold slots of their class while they wait.
 #[test]
 fn slow_bodies_take_no_slots() {
     const SLOTS: usize = 4;
@@ -178,7 +178,7 @@ fn slow_bodies_take_no_slots() {
     let slow: Vec<_> = (0..5 * SLOTS)
         .map(|_| {
             let stream = slow_body(&server, &key);
-            // Waits longer than a body that does not arrive keeps its slot.
+            // Waits longer than a request keeps its slot while its body does not arrive.
             std::thread::sleep(Duration::from_millis(50));
             stream
         })

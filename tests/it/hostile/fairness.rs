@@ -25,7 +25,7 @@ fn a_paying_key_is_served_during_an_anonymous_flood() {
     for number in 0..100 {
         let (stop, answers) = (Arc::clone(&stop), Arc::clone(&answers));
         runtime.spawn(async move {
-            // From this machine, which has no rate limit, so only slots apply.
+            // The requests come from this machine, which has no rate limit, so only slots apply.
             let ask = "GET /?view=all HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\n\r\n";
             let mut bytes = vec![0; 64 << 10];
             while !stop.load(Ordering::Relaxed) {
@@ -100,7 +100,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// With a single queue for all accounts, a neighbour would wait as long as the account itself.
+/// With a single queue for all accounts, the neighbour would wait as long as the greedy account.
 #[test]
 fn an_account_at_its_limits_delays_only_its_own_requests() {
     let (site, server) = served(1, "");
@@ -162,7 +162,7 @@ fn a_network_has_a_request_rate_limit_without_a_key() {
     let (one, other) = (network(1), network(2));
     let answers = ask(&[("X-Forwarded-For", &one)]);
     let (known, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|it| it.status == 401);
-    // The limit allows a burst of half a minute's requests, and one more each second.
+    // The limit allows a burst of half a minute's requests, and then one request per second.
     assert!((30..=60).contains(&known.len()), "{} were answered", known.len());
     for answer in refused {
         assert_eq!(answer.status, 429);

@@ -58,7 +58,7 @@ fn unread_responses_share_a_budget() {
     assert!(used.growth() < BUDGET_MIB + 64, "{used}");
 }
 
-/// As above with compression, which needs memory of its own.
+/// The same with compression, which needs memory of its own.
 #[test]
 fn unread_compressed_responses_are_counted() {
     const BUDGET_MIB: u64 = 16;
@@ -123,7 +123,7 @@ fn unread_pages_leave_room_for_keys() {
     });
 }
 
-/// An export whose client does not read ends, and frees its slot.
+/// If the client of an export stops reading, the export ends and frees its slot.
 #[test]
 fn a_stalled_export_ends() {
     let (site, server) =
