@@ -1,7 +1,7 @@
 //! The day ends at 00:00 UTC: the real binary under libfaketime, whose clock is set to every second
-//! around midnight and then stepped back and forth, in two time zones. An allowance is never exceeded
-//! and a day that has ended never returns, with any clock and after any number of starts; each response
-//! is consistent about the day.
+//! around midnight and then stepped back and forth, in two time zones. Whatever the clock shows and
+//! however often the server is started, an allowance is never exceeded and a day that has ended never
+//! returns; each response is consistent about the day.
 //!
 //! The clock stands still between two steps, so expectations are exact to the second. The small size
 //! covers five seconds on each side; `DROPDEX_FULL=1` covers 120.
@@ -22,7 +22,7 @@ const MIDNIGHT: &str = "2026-11-22T00:00:00Z";
 const REQUESTS: i64 = 4;
 const EXPORTS: i64 = 3;
 const PASSWORD: &str = "correct horse battery";
-/// 14 hours ahead of UTC, and 8 behind it: the local day never matters.
+/// Zones 14 hours ahead of UTC and 8 behind it, since the local day never matters.
 const ZONES: [&str; 2] = ["Pacific/Kiritimati", "America/Los_Angeles"];
 
 /// A server with a fake clock.
@@ -63,13 +63,13 @@ impl World {
         world
     }
 
-    /// Sets the clock atomically: a half-written file would be another time.
+    /// Sets the clock atomically, because a half-written file would be a different time.
     fn set(&mut self, now: DateTime<Utc>) {
         self.show(now);
         self.now = now;
     }
 
-    /// Shows the server a time that must not count.
+    /// Sets the clock to a time that must have no effect.
     fn show(&self, now: DateTime<Utc>) {
         let aside = self.clock.with_extension("aside");
         fs::write(&aside, now.timestamp().to_string()).expect("written");
@@ -139,8 +139,8 @@ impl World {
             assert_eq!(page["date"], today.as_str(), "{context}");
             assert_eq!(names, dropped, "{context}");
         }
-        // On 2026-11-22, five days before its release, it becomes pending: list, search and dossier
-        // agree.
+        // On 2026-11-22, five days before its release, the name enters pending delete; list, search
+        // and dossier agree.
         let dossier = self.ask("/api/v1/domain/late.com", "request", REQUESTS);
         if dossier.status == 200 {
             let stage = match day_of(self.now) - day_of(midnight()) {
@@ -177,19 +177,20 @@ fn around(zone: &'static str) {
         // A session continues past midnight.
         assert!(browser.is_in(), "{}", world.now);
     }
-    // Back and forth over midnight: used requests stay used, and the day that ended stays ended.
+    // The clock moves back and forth over midnight; used requests stay used, and the day that ended
+    // stays ended.
     let (day, hour, second) = (TimeDelta::days(1), TimeDelta::hours(1), TimeDelta::seconds(1));
     for step in [-second, -second, -hour, second, hour, -day, -hour, day, hour] {
         world.set(world.now + step);
         world.look();
     }
-    // Nor does a restart reopen it, on either side of midnight.
+    // A restart does not reopen it either, on either side of midnight.
     for step in [-hour, -day, hour, day] {
         world.set(world.now + step);
         world.restart();
         world.look();
     }
-    // The day after begins a new allowance, and a log-in of the previous day has expired.
+    // The next day begins with a new allowance, and a log-in of the previous day has expired.
     world.set(midnight() + day);
     world.look();
     let left = world.used[&(day_of(midnight() + day), "request")];

@@ -1,5 +1,5 @@
-//! Random operations on a real store against a plain model of it: the rules of data/docs/api.md,
-//! implemented again with lists only.
+//! Random operations on a real store, compared with a plain model of it: the rules of
+//! data/docs/api.md, implemented again with lists only.
 //!
 //! Between operations, the store is closed, dropped as in a crash, snapshotted and reopened, with
 //! segments and snapshots so small that every run crosses hundreds. After each operation, the affected
@@ -37,10 +37,10 @@ use outbox::{ModelOutbox, Outside};
 use people::ModelPeople;
 
 const TODAY: &str = "2026-11-21";
-/// So small that the limits are reached.
+/// The limits are so small that they are reached.
 const EXTERNAL_NAMES: [usize; 4] = [0, 2, 4, 6];
 const ACTIVE_RULES: [usize; 4] = [1, 2, 3, 4];
-/// With this allowance, each request is recorded at once, since a hundredth of it is one.
+/// With this allowance, each request is recorded at once, since a hundredth of it is one request.
 const REQUESTS_PER_DAY: u32 = 100;
 
 #[test]
@@ -60,7 +60,7 @@ fn the_store_agrees_with_the_model() {
     let first = [replays, conflicts, limits, invalid, from_snapshots].into_iter();
     let rarest = first.chain([matched, requeued + unsubscribed, log_ins, over]);
     let rarest = rarest.chain(full.then_some(verified)).min();
-    // A single run, repeated from its seed, may miss a path.
+    // A single run that is repeated from its seed may miss a path.
     assert!(seed.is_some() || rarest > Some(0), "{seen:?}: these runs prove little");
 }
 
@@ -70,13 +70,13 @@ struct Account {
     plan: Plan,
     shut: bool,
     key: Option<String>,
-    /// The day of the last request, and how many were granted on it.
+    /// The day of the last request, and the number of requests granted on it.
     requests: (Day, u32),
     claims: Vec<ModelClaim>,
     watches: Vec<ModelWatch>,
     rules: Vec<ModelRule>,
     votes: Vec<(String, Vote)>,
-    /// Id, name, text and newest batch seen.
+    /// Id, name, text and the newest batch that was seen.
     searches: Vec<(u64, String, String, u64)>,
     replies: Vec<ModelReply>,
     /// Outboxes by rule.
@@ -284,7 +284,7 @@ impl Account {
         self.rules.iter().filter(|rule| rule.active).count()
     }
 
-    /// Expected outcome of a POST with this key now.
+    /// Returns the expected outcome of a POST with this key now.
     fn due(&self, key: Option<&(String, u8)>, now: DateTime<Utc>) -> Due {
         let Some((key, fingerprint)) = key else { return Due::Fresh };
         let day = Duration::hours(24);
@@ -386,7 +386,7 @@ impl Run {
         self.store.clone().expect("open")
     }
 
-    /// Returns an account that can log in, if the first one drawn can.
+    /// Draws an account, and returns it if it can log in.
     fn someone(&mut self) -> Option<(usize, Caller)> {
         let at = self.rng.below(self.model.len());
         let key = self.model[at].key.clone()?;
@@ -471,7 +471,8 @@ impl Run {
         Post { now: self.now, idempotency }
     }
 
-    /// Checks the outcome of a POST that was not to be carried out; returns true if it was to be.
+    /// Returns true if a POST should have been carried out. Otherwise, checks that the request was
+    /// replayed or refused.
     fn carried_out<T: std::fmt::Debug>(
         &mut self,
         due: Due,
@@ -975,7 +976,7 @@ impl Run {
 
     /// Ends the process without closing anything.
     fn crash(&mut self) {
-        // Usage is recorded lazily; a write that is waited for comes after it.
+        // Usage is recorded lazily. A write that the test waits for is recorded after the usage.
         let plan = if self.model[0].plan == Plan::Api { Plan::Free } else { Plan::Api };
         self.store().set_plan(&self.email(0), plan).expect("set");
         self.model[0].plan = plan;
@@ -986,7 +987,7 @@ impl Run {
     }
 
     fn snapshot(&mut self) {
-        // A snapshot that is due may be in progress: this waits for it.
+        // A snapshot that is due may be in progress, so this waits for it.
         let report = self.store().snapshot_now().expect("written");
         assert!(report.bytes > 0);
     }

@@ -1,5 +1,5 @@
-//! The OpenAPI document: valid, the same from the command and over HTTP, complete, and true of the
-//! server's responses, according to third-party validators (`tests/it/openapi/check.py`).
+//! The OpenAPI document: valid, the same from the command and over HTTP, complete, and consistent
+//! with the server's responses, according to third-party validators (`tests/it/openapi/check.py`).
 
 use std::collections::BTreeSet;
 use std::env;
@@ -125,7 +125,7 @@ fn responses_match_the_document() {
                     all.add(&method, path, response);
                 }
             }
-            // Only a failed delivery can be retried, which `tests/it/deliver` does.
+            // Only a failed delivery can be retried; `tests/it/deliver` covers that.
             if path.ends_with("/retry") {
                 continue;
             }
@@ -137,7 +137,7 @@ fn responses_match_the_document() {
 }
 
 /// ETags, and responses to clients that already have a response: the document lists them where they
-/// occur, and nowhere else. HEAD returns the head of GET and no body.
+/// occur, but nowhere else. HEAD returns the head of GET and no body.
 #[test]
 fn response_headers_match_the_document() {
     let site = Site::with_a_name_of_each_kind();
@@ -151,7 +151,7 @@ fn response_headers_match_the_document() {
         let target = path.replace("{name}", "solar.com").replace("{delivery}", "none");
         let target = target.replace("{label}", "solar");
         if target.contains('{') {
-            // These need existing objects.
+            // These operations need existing objects.
             continue;
         }
         let takes_prefix = path.ends_with("/search") || path.ends_with("/suggest");

@@ -142,7 +142,7 @@ fn commands_of_root_do_not_write_where_another_user_serves() {
         failed.assert_failed(1, &["runs as root", "12345", "sudo -u"]);
     }
     assert!(!data.join("journal").exists() && !data.join("sources").exists());
-    // Reading is allowed, and so is everything where root owns the files.
+    // Reading is allowed, and everything is allowed if root owns the files.
     site.ok(&["corpus", "verify"]);
     site.ok(&["index", "list"]);
     folders.iter().for_each(|folder| chown(folder, Some(0), None).expect("given back"));

@@ -21,7 +21,7 @@ use crate::common::{Client, Response, Site, gzip};
 use corpus::{Corpus, Kind, LATER, List, TODAYS, day, timestamp};
 use model::{DropsQuery, Filter, Model, Name, SearchQuery};
 
-/// Queries per day by kind; more than 2,000 queries of lists in all.
+/// Number of queries per day by kind; in total, more than 2,000 queries of lists.
 const DROPS_QUESTIONS: usize = 300;
 const SEARCH_QUESTIONS: usize = 300;
 const DOMAIN_QUESTIONS: usize = 200;
@@ -33,7 +33,8 @@ fn every_answer_equals_the_plain_recomputation() {
     check_answers(|site, corpus| ingest_everything(site, corpus, &corpus.lists));
 }
 
-/// Runs the same queries on an index that was built from most lists and extended by the others.
+/// Runs the same queries on an index that was built from most lists and extended by the other
+/// lists.
 #[test]
 fn every_answer_of_an_extended_index_equals_the_plain_recomputation() {
     check_answers(|site, corpus| {
@@ -59,7 +60,7 @@ fn check_answers(ingest: impl Fn(&Site, &Corpus)) {
     let key = site.account("oracle@example.com", "api");
     let mut asked = BTreeSet::new();
     for today in TODAYS {
-        // The index is not changed in between: only queries depend on the day.
+        // The index does not change in between, because only queries depend on the day.
         let server = site.serve(today);
         let mut check = Check {
             seed,
@@ -79,7 +80,7 @@ fn check_answers(ingest: impl Fn(&Site, &Corpus)) {
     assert_eq!(asked, conditions.collect(), "DROPDEX_SEED={seed}: every condition is queried");
 }
 
-/// The test above proves something only if the corpus holds every case.
+/// The test above is meaningful only if the corpus has every case.
 #[test]
 fn the_corpus_holds_every_case() {
     for seed in 0..3 {
@@ -146,8 +147,8 @@ const CASES: [Case; 11] = [
     }),
 ];
 
-/// Runs ingest several times, as an operator does: some runs leave the index for later, one takes two
-/// files at once, the last one repeats a list that is in the corpus already.
+/// Runs ingest several times, as an operator does: some runs leave the index for later, one ingests
+/// two files at once, and the last one repeats a list that is already in the corpus.
 fn ingest_everything(site: &Site, corpus: &Corpus, lists: &[List]) {
     const REBUILD_LATER: [&str; 5] =
         ["early.csv", "names-a.txt", "full.csv.gz", "names-b.txt", "negative-b.txt"];
@@ -170,7 +171,7 @@ fn ingest_everything(site: &Site, corpus: &Corpus, lists: &[List]) {
         let rows = if popular.file.contains("OLDER") { 0 } else { popular.rows };
         assert_eq!(printed["accepted"], rows, "{printed}");
     }
-    // The list is in the corpus already; the rebuild adds the ranks.
+    // The list is already in the corpus; the rebuild adds the ranks.
     let again = &lists[..1];
     site.ok(&ingest_arguments(site, again, &[]));
 }
@@ -221,7 +222,7 @@ struct Check<'a> {
     today: Day,
     model: &'a Model,
     client: Client,
-    /// Number of queries sent by kind, and of responses with a row.
+    /// Number of queries sent, by kind, and number of responses that contain a row.
     full_answers: BTreeMap<&'static str, (usize, usize)>,
     /// Conditions covered by random queries.
     asked: &'a mut BTreeSet<&'static str>,
@@ -256,7 +257,7 @@ impl Check<'_> {
         }
     }
 
-    /// Sends queries that random ones may leave out on some day.
+    /// Sends queries that random queries may not cover on some days.
     fn fixed_questions(&mut self) {
         self.drops("/api/v1/drops", &DropsQuery::default());
         self.export("/api/export/drops", &DropsQuery::default());
@@ -521,7 +522,8 @@ impl Check<'_> {
         *held_something += usize::from(full);
     }
 
-    /// Asserts that enough responses held a row: mostly empty ones would prove nothing.
+    /// Asserts that enough responses contained a row, because mostly empty ones would prove
+    /// nothing.
     fn assert_that_answers_held_something(&self) {
         for (kind, (asked, full)) in &self.full_answers {
             assert!(full * 4 > *asked, "{kind}: {full} of {asked} answers held a row");

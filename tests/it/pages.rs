@@ -28,7 +28,7 @@ fn site(settings: &str) -> Site {
     site
 }
 
-/// Starts its server on a day.
+/// Starts the server of the site on a day.
 fn serve_on(site: &Site, today: &str) -> Server {
     let settings = site.lists().join("settings.toml");
     let settings = settings.to_str().expect("temporary paths are UTF-8");

@@ -1,4 +1,5 @@
-//! Popularity lists, through commands, inbox, API and pages: facts about names that change no score.
+//! Popularity lists, through commands, inbox, API and pages: facts about names that do not change
+//! scores.
 
 use std::fs;
 use std::path::Path;

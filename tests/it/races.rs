@@ -206,7 +206,7 @@ fn make_room_for_rules(world: &World, room: usize) -> Vec<u64> {
     let all = alerts["alerts"].as_array().expect("a list");
     let idle = all.iter().filter(|rule| rule["active"] == json!(false));
     let idle: Vec<u64> = idle.map(|rule| rule["id"].as_u64().expect("an id")).collect();
-    // Few enough that a long run does not reach the cap on rules.
+    // Only half a crowd of idle rules remains, so that a long run does not reach the cap on rules.
     for id in idle.iter().skip(CROWD / 2) {
         let answer = client.request("DELETE", &format!("/api/v1/alerts/{id}"), &[]);
         assert_eq!(answer.status, 200, "{}", answer.text());
@@ -228,7 +228,7 @@ fn external_names_never_exceed_their_quota() {
     for round in 0..rounds {
         let room = world.rng.between(1, EXTERNAL as i32) as usize;
         make_room_on_watchlist(&world, EXTERNAL - room, round);
-        // Fewer names than requests, so some are repeated.
+        // There are fewer names than requests, so some are repeated.
         let choices = world.rng.between(2, CROWD as i32) as usize;
         let names: Vec<String> =
             (0..CROWD).map(|_| format!("r{round}n{}.com", world.rng.below(choices))).collect();
@@ -246,7 +246,8 @@ fn external_names_never_exceed_their_quota() {
     say(&format!("{rounds} rounds of {CROWD} requests"));
 }
 
-/// Returns how many names were added. Each was added once and found afterwards, or never had room.
+/// Returns how many names were added. Each name was added once and found afterwards, or there was
+/// never room for it.
 #[track_caller]
 fn names_taken(names: &[String], answers: &[Response]) -> usize {
     let mut by_name: BTreeMap<&String, Vec<u16>> = BTreeMap::new();
@@ -430,7 +431,7 @@ fn a_replaced_key_never_works_after_the_response() {
 }
 
 /// Runs `change` while many clients send requests with `key`. A request that begins after the response
-/// to the change must be refused. Before that, both outcomes are right, but no success may follow a
+/// to the change must be refused. Before that, both outcomes are correct, but no success may follow a
 /// refusal.
 fn while_asked<T>(world: &World, key: &str, change: impl FnOnce() -> T) -> T {
     let changed = AtomicBool::new(false);
@@ -485,7 +486,8 @@ fn watchlists_and_portfolios_never_exceed_their_caps() {
     assert_eq!(last["count"], json!(1));
 }
 
-/// Adds objects concurrently up to `cap`; of the last requests, only as many succeed as fit.
+/// Adds objects concurrently up to `cap`; only as many of the last requests succeed as there is
+/// room for.
 fn fill_to(world: &World, cap: usize, add: &(dyn Fn(usize) -> Sent + Sync)) {
     let room = CROWD / 2;
     let mut crowd = world.crowd(&world.key);

@@ -1,5 +1,5 @@
-//! Public pages: drops, search, dossier, overview. Their rows are compared with the API and the CSV
-//! export of the same list.
+//! Public pages: drops, search, dossier, overview. The rows of the pages are compared with the API
+//! and the CSV export of the same list.
 
 mod html;
 
@@ -19,7 +19,7 @@ const PASSWORD: &str = "correct horse battery";
 
 const HEADER: &str = "domain,drop_date,release_date,registered_again\n";
 
-/// Names for everything that pages show: every stage, other scripts, a name with two drops.
+/// Names that cover everything that pages show: every stage, other scripts, a name with two drops.
 const OWN_ROWS: &str = "\
     müller.de,2026-11-19,,\n\
     xn--pple-43d.com,2026-11-18,,\n\
@@ -44,7 +44,7 @@ fn list() -> String {
 }
 
 struct World {
-    /// Keeps the folder as long as this value.
+    /// Keeps the folder as long as this value exists.
     _site: Site,
     server: Server,
     key: String,
@@ -250,7 +250,7 @@ fn rows_show_stage_and_date() {
 #[test]
 fn links_keep_the_filters_and_the_bar_shows_them() {
     let world = World::new();
-    // As a form sends it: a parameter twice, and empty values for unset fields.
+    // The query string that a form sends: one parameter twice, and empty values for unset fields.
     let page =
         world.page("/?view=all&q=r&min_dqs=1&max_len=63&tld=com&tld=net&tld=de%2C+co.uk&stage=");
     let filters = "tld=com%2Cnet%2Cde%2Cco.uk";
@@ -694,7 +694,7 @@ fn lists_end_after_a_thousand_names_without_an_account() {
         let beyond = world.page(&format!("{list}&offset=1000"));
         assert!(beyond.id(id).text.contains("Without an account"), "{list}");
         assert!(beyond.all(|element| element.name == "tr").is_empty(), "{list}");
-        // An account sees all of them.
+        // A logged-in user sees all of them.
         let cookie = [("Cookie", cookie.as_str())];
         let last = world.page_as(&format!("{list}&offset={start}"), &cookie);
         assert_eq!(rel(&last, "next"), Some(format!("{list}&offset=1000")));
@@ -760,7 +760,7 @@ fn every_page_has_a_description_headings_in_order_and_valid_labels() {
         assert_eq!(levels.iter().filter(|level| **level == 1).count(), 1, "{path}: {levels:?}");
         assert_eq!(levels[0], 1, "{path}: {levels:?}");
         assert!(levels.is_sorted_by(|above, below| *below <= above + 1), "{path}: {levels:?}");
-        // These elements have no role, and a label without a role has no effect.
+        // These elements have no role, and an ARIA label has no effect without a role.
         let is_generic = |name: &str| matches!(name, "pre" | "div" | "span" | "p" | "code");
         let unnamed = page.all(|it| {
             is_generic(&it.name) && it.get("role").is_none() && it.get("aria-label").is_some()

@@ -1,7 +1,7 @@
 //! User data over HTTP: complete responses of every endpoint of claims, watchlists, alert rules and
 //! votes, their errors and exports, and durability after a crash.
 //!
-//! Where the specification leaves something open, a comment `Choice:` states the expectation.
+//! Where the specification leaves a detail open, a comment `Choice:` states the expectation.
 
 mod alerts;
 mod contract;
@@ -96,7 +96,7 @@ fn added_id(response: &Response, collection: &str) -> u64 {
     id
 }
 
-/// Adds an object. The next one gets a later millisecond, because lists are sorted by it.
+/// Adds an object. The next object gets a later millisecond, because lists are sorted by it.
 #[track_caller]
 fn add(client: &mut Client, path: &str, body: &Value) -> Response {
     let response = client.send("POST", path, body);

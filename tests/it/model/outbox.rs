@@ -29,7 +29,7 @@ const FAILED_WITH_NAMES: usize = 10;
 pub struct ModelOutbox {
     /// Token in the unsubscribe link of its mails.
     token: Option<UnsubscribeToken>,
-    /// Whether it sent a mail, so that it has a token.
+    /// Whether the rule sent a mail, so that it has a token.
     is_mailed: bool,
     off: Vec<(Channel, OffReason, UnixMs)>,
     /// Oldest first.
@@ -102,7 +102,7 @@ impl ModelOutbox {
         self.give_up(|other| other == channel);
     }
 
-    /// Replacing channels switches them on; messages queued for removed ones are cancelled.
+    /// Replacing channels switches them on; messages queued for removed channels are cancelled.
     pub fn channels_sent(&mut self, channels: &[Channel]) {
         self.off.clear();
         self.give_up(|channel| !channels.contains(channel));
@@ -160,7 +160,7 @@ impl Run {
             .collect()
     }
 
-    /// Matches a list that goes live with some rules, including deleted and inactive ones.
+    /// Matches some rules, including deleted and inactive ones, against a list that goes live.
     pub fn list(&mut self) {
         let today: Day = super::TODAY.parse().expect("a day");
         if self.outside.batch == 0 {
@@ -222,7 +222,7 @@ impl Run {
         assert_eq!(told, expected);
     }
 
-    /// Adopts the message that was queued for a rule, if any: the store chooses ids.
+    /// Adopts the message that was queued for a rule, if any, because the store chooses ids.
     fn queued(&mut self, at: usize, rule: u64, kind: MessageKind, total: u32, names: Vec<String>) {
         let now = self.now_ms();
         let account = &self.model[at];
@@ -267,7 +267,7 @@ impl Run {
         outbox.forget();
     }
 
-    /// Checks that due deliveries equal the model's, and attempts some.
+    /// Checks that due deliveries equal those of the model, and attempts some of them.
     pub fn try_some(&mut self) {
         let (store, now) = (self.store(), self.now_ms());
         let due = store.pending_deliveries();

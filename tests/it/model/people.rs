@@ -1,4 +1,4 @@
-//! People in the model: who signed up, who has which sessions, whose address is verified.
+//! People in the model: their sign-ups, their sessions, and whether their addresses are verified.
 
 use std::sync::LazyLock;
 
@@ -27,7 +27,7 @@ pub struct ModelPeople {
     has_password: bool,
     /// Oldest first.
     sessions: Vec<ModelSession>,
-    /// `None` once it is verified.
+    /// `None` once the address is verified.
     pub unverified: Option<ModelLinks>,
     chat: Option<String>,
 }
@@ -153,7 +153,7 @@ impl Run {
         if now >= people.sessions[which].seen + Duration::minutes(5) {
             people.sessions[which].seen = now;
             people.sessions.retain(|session| session.holds(now));
-            // Written without waiting, so it must be visible in the next comparison.
+            // The use is written without waiting, so it must be visible in the next comparison.
             let is_noted = || {
                 let profile = store.profile(&person.caller, now).expect("there");
                 profile.sessions.iter().any(|it| {
@@ -173,7 +173,8 @@ impl Run {
         let Some((at, which)) = self.some_session() else { return };
         let (store, everywhere) = (self.store(), self.rng.chance(20));
         let token = self.model[at].people.sessions[which].token.clone();
-        // Queried only in that case: it records a use, which removes expired sessions.
+        // The session is only queried in that case, because a query records a use, which removes
+        // expired sessions.
         let person = everywhere.then(|| store.person(&token, self.now)).flatten();
         match person.map(|person| person.caller) {
             Some(caller) => {

@@ -1,4 +1,5 @@
-//! The generated corpus: names, what several lists report about them, and the lists as files.
+//! The generated corpus: names, the facts that several lists report about them, and the lists as
+//! files.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
@@ -12,11 +13,12 @@ use crate::common::rng::Rng;
 /// Number of names in the corpus, except for a few from lists of new registrations and special cases.
 const NAMES: usize = 3_000;
 
-/// Days of the servers: the second tests the change of a day, the third the change of most stages.
+/// Days of the servers: the second one tests the change of the day, the third one the change of
+/// most stages.
 pub const TODAYS: [&str; 3] = ["2026-03-15", "2026-03-16", "2026-04-01"];
 
-/// Days without ordinary drops, the third today and the two before it: there the newest drop date comes
-/// from a record that a newer one, in the future, has superseded.
+/// Days without ordinary drops: the third today and the two days before it. On these, the newest drop
+/// date comes from a record that was superseded by a newer one in the future.
 const QUIET: [&str; 3] = ["2026-03-30", "2026-03-31", "2026-04-01"];
 
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -136,23 +138,23 @@ const TAILS: [&str; 30] = [
     "ing", "online", "hub", "lab", "ly", "é", "ü", "ß", "-ö", "world", "я", "x",
 ];
 
-/// The format a file is read as.
+/// The format in which a file is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The native CSV.
     Native(Columns),
-    /// Plain names that all dropped on a day.
+    /// Plain names that all dropped on one day.
     Names(Day),
-    /// Names that were newly registered on a day.
+    /// Names that were all newly registered on one day.
     Registered(Day),
 }
 
-/// Which optional columns a native list has.
+/// The optional columns of a native list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Columns {
-    /// All columns, in an order of their own.
+    /// All columns, in an unusual order.
     All,
-    /// All but `observed_at`: every row was observed when the list was.
+    /// All columns except `observed_at`, so that every row has the observation time of the list.
     NoObservedAt,
     /// Only `domain,drop_date`.
     Two,
@@ -172,7 +174,7 @@ pub struct List {
     pub text: String,
 }
 
-/// A popularity list as a file, and the ranks that the newest of its kind gives.
+/// A popularity list as a file, and the ranks that it gives if it is the newest of its kind.
 pub struct Popular {
     pub file: &'static str,
     /// Number of accepted rows.
@@ -184,7 +186,7 @@ pub struct Popular {
 /// A whole corpus.
 pub struct Corpus {
     pub lists: Vec<List>,
-    /// In the order of ingest; an older list of a kind follows the newest.
+    /// The lists are in the order of ingest; an older list of a kind follows the newest.
     pub popular: Vec<Popular>,
 }
 
@@ -236,7 +238,7 @@ fn at_noon(text: &str) -> i64 {
 /// change the market estimate.
 pub const LATER: [&str; 2] = ["again.csv", "again.txt"];
 
-/// In the order of ingest, which is not the order of observation.
+/// The lists are in the order of ingest, which is not the order of observation.
 fn empty_lists() -> Vec<List> {
     let list = |file, kind, observed: &str, gzip| List {
         file,
@@ -339,7 +341,7 @@ fn parse(text: &str) -> DomainName {
 }
 
 /// Facts generated so far, so that no two facts contradict each other at the same instant: the
-/// specification leaves open which of those wins.
+/// specification does not say which of them wins.
 #[derive(Default)]
 struct Told(HashSet<(DomainName, Option<Day>, i64)>);
 
@@ -374,14 +376,14 @@ fn tell_life(rng: &mut Rng, name: &DomainName, lists: &mut [List], told: &mut To
         tell_drop(rng, name, lists, told);
     }
     if drops > 0 && rng.chance(6) {
-        // Beside a drop on record, a status has no effect.
+        // If a drop is on record, a status has no effect.
         tell_known(rng, name, lists, told);
     }
 }
 
 fn tell_known(rng: &mut Rng, name: &DomainName, lists: &mut [List], told: &mut Told) {
     let list = native(rng, lists);
-    // Without a status column, nothing says that the name is registered.
+    // Without a status column, the list does not show that the name is registered.
     let registered = list.kind != Kind::Native(Columns::Two) && rng.chance(60);
     let observed_at = observed(rng, list);
     told.tell(list, name, Fact::Known { registered }, observed_at);
@@ -416,7 +418,8 @@ fn native<'a>(rng: &mut Rng, lists: &'a mut [List]) -> &'a mut List {
     &mut lists[*rng.pick(&native)]
 }
 
-/// Returns when a row was observed: the list's time, or its own if the list has a column for it.
+/// Returns the observation time of a row: its own if the list has a column for it, otherwise the
+/// list's time.
 fn observed(rng: &mut Rng, list: &List) -> i64 {
     if list.kind != Kind::Native(Columns::All) || rng.chance(30) {
         return list.observed_at;
@@ -424,7 +427,7 @@ fn observed(rng: &mut Rng, list: &List) -> i64 {
     list.observed_at - i64::from(rng.between(-3 * 86_400, 40 * 86_400))
 }
 
-/// Draws a drop day: any, or one that makes a stage begin or end near one of the todays.
+/// Draws a drop day: any day, or one that makes a stage begin or end near one of the todays.
 fn drop_date(rng: &mut Rng, tld: &str) -> Day {
     loop {
         let today = day(rng.pick::<&str>(&TODAYS));
@@ -464,20 +467,21 @@ fn tell_specials(lists: &mut [List], told: &mut Told) {
     };
     let noon = full.observed_at;
     for (name, fact, observed_at) in [
-        // Superseded by a future drop: its old drop is on the quiet day before the last today.
+        // A name with a future drop, whose superseded old drop is on the quiet day before the last
+        // today.
         ("superseded-special.com", dropped("2026-03-31", None, false), noon),
         ("superseded-special.com", dropped("2026-05-02", None, false), noon),
-        // Dropped today, although the registry had released it long before.
+        // A name that dropped today, although the registry had released it long before.
         ("freed-long-ago.co.uk", dropped("2026-03-15", Some("2026-02-20"), false), noon),
-        // The same day seen twice within one file, the later row observed earlier.
+        // The same drop day occurs twice in one file; the later row was observed earlier.
         ("seen-twice.com", dropped("2026-03-01", Some("2026-03-15"), false), noon),
         ("seen-twice.com", dropped("2026-03-01", None, true), noon - 1),
         ("seen-twice.net", dropped("2026-03-01", Some("2026-03-15"), true), noon - 1),
         ("seen-twice.net", dropped("2026-03-01", None, false), noon),
-        // Registered again once, dropped again since.
+        // A name that was registered again and has dropped again since then.
         ("back-again.org", dropped("2026-01-10", None, true), noon),
         ("back-again.org", dropped("2026-03-10", None, false), noon),
-        // Dropped, and its newest drop was undone.
+        // A name that dropped several times and whose newest drop was undone.
         ("gone-again.org", dropped("2026-01-10", None, false), noon),
         ("gone-again.org", dropped("2026-03-10", None, true), noon),
     ] {
@@ -542,7 +546,7 @@ fn popular(rng: &mut Rng, names: &[DomainName]) -> Vec<Popular> {
 }
 
 impl Popular {
-    /// Writes a name, with hosts below it in Umbrella's list, as rows in any order.
+    /// Writes a name as rows in any order; in Umbrella's list, together with hosts below it.
     fn tell(&mut self, rng: &mut Rng, name: &DomainName) {
         // Hosts below a private suffix such as `cn.com` count for no name.
         let has_hosts = DomainName::parse(&format!("www.{name}")) != Err(NameError::PrivateSuffix);
@@ -566,7 +570,7 @@ impl Popular {
             };
         }
         if self.ranks.list == "umbrella" && rng.chance(20) {
-            // None of these can be registered.
+            // None of these names can be registered.
             let other = rng.pick(&["com", "router.lan", "someone.github.io"]);
             let _ = writeln!(self.text, "{},{other}", rng.between(1, 99));
         }
@@ -600,7 +604,8 @@ pub fn some_upper_case(rng: &mut Rng, text: &str) -> String {
         .collect()
 }
 
-/// Rows that must be rejected; fewer than one in ten, or the whole list would be refused.
+/// Rows that must be rejected; fewer than one in ten, because otherwise the whole list would be
+/// refused.
 const BAD_NAMES: [&str; 5] =
     ["www.abc.com", "-abc.com", "abc.invalidtld", "someone.github.io", "ab_c.com"];
 
@@ -680,7 +685,7 @@ fn cell(rng: &mut Rng, column: &str, said: &Said, list_observed_at: i64) -> Stri
         "status" => match said.fact {
             Fact::Known { registered: true } => "registered".into(),
             Fact::Known { registered: false } => word(rng, &["", "unknown", "available"]),
-            // The value is checked, but has no effect beside a drop date.
+            // The value is checked, but has no effect if there is a drop date.
             _ => word(rng, &["", "", "redemption", "registered", "pending-delete"]),
         },
         "first_seen" => word(rng, &["", "2011-05-06", "2024-12-31"]),

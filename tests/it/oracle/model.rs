@@ -1,7 +1,7 @@
 //! The plain recomputation: every response of drops, search, domain, export and health by a scan over
 //! all names, written from the rules of data/docs/api.md and sharing no query code with the service.
-//! From the crate it uses only the spelling of names, the day type and the scorer: the score is an
-//! input here, not the thing under test.
+//! From the crate the recomputation uses only the spelling of names, the day type and the scorer:
+//! the score is an input here, not the thing under test.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,16 +15,16 @@ use serde_json::{Value, json};
 /// An observation of a name in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
-    /// It left the zone on `date`.
+    /// The name left the zone on `date`.
     Drop { date: Day, release: Option<Day>, registered_again: bool },
-    /// It exists, and is either registered or not known to be.
+    /// The name exists, and is either registered or not known to be.
     Known { registered: bool },
-    /// It was newly registered on that day.
+    /// The name was newly registered on that day.
     Registered { on: Day },
 }
 
-/// A fact, the name it is about, and when it was observed (seconds of the Unix clock), by itself and as
-/// part of its list.
+/// A fact, its name, and the times (seconds of the Unix clock) at which the fact itself and its list
+/// were observed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
     pub name: DomainName,
@@ -53,7 +53,7 @@ struct Record {
 pub struct Name {
     /// Canonical form.
     pub ascii: String,
-    /// The same with its A-labels decoded.
+    /// The text of the name with its A-labels decoded.
     pub unicode: String,
     /// The registrable label, A-label form.
     pub label: String,
@@ -72,17 +72,17 @@ pub struct Name {
     periods: (i32, i32),
     /// Records by drop date.
     records: BTreeMap<Day, Record>,
-    /// The first list with each drop date, and when it was observed.
+    /// The first list with each drop date, and the time at which it was observed.
     first_listed: BTreeMap<Day, (usize, i64)>,
     /// Number of TLDs that have the label.
     spread: usize,
     registered_on: Vec<Day>,
     known: Option<(i64, bool)>,
-    /// Its ranks as a dossier lists them; empty unless it dropped.
+    /// Ranks of the name as in its dossier; empty unless it dropped.
     popularity: Vec<Value>,
 }
 
-/// A name's newest drop record, with what follows from it.
+/// A name's newest drop record, with the dates that follow from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latest {
     pub date: Day,
@@ -93,7 +93,7 @@ pub struct Latest {
     pending_from: Day,
 }
 
-/// Days a released name counts as catchable (§2).
+/// Days for which a released name counts as catchable (§2).
 const CATCH_DAYS: i32 = 5;
 
 impl Latest {
@@ -115,7 +115,8 @@ impl Latest {
     }
 }
 
-/// Returns `redemption_days` and `pending_delete_days` of a TLD (§2: the table, else 30 and 5).
+/// Returns `redemption_days` and `pending_delete_days` of a TLD (§2: from the table, otherwise 30
+/// and 5).
 pub fn periods(tld: &str) -> (i32, i32) {
     let table = include_str!("../../../data/lifecycle.csv");
     for row in table.lines().skip(1) {
@@ -136,7 +137,7 @@ impl Name {
         let release =
             record.release.unwrap_or_else(|| date.plus(redemption_days + pending_delete_days));
         // Choice: a list of new registrations is applied by date only: it undoes every drop on or
-        // before its day, even one that was observed, or ingested, after the list.
+        // before its day, even a drop that was observed or ingested after the list.
         let listed_again = self.registered_on.iter().any(|&on| date <= on);
         Some(Latest {
             date,
@@ -156,7 +157,7 @@ impl Name {
         self.records.len()
     }
 
-    /// Returns its best rank on a popularity list.
+    /// Returns the best rank of the name on a popularity list.
     pub fn best_rank(&self) -> Option<u64> {
         self.popularity.iter().filter_map(|fact| fact["rank"].as_u64()).min()
     }
@@ -168,8 +169,8 @@ impl Name {
 
     fn current_status(&self, today: Day) -> &'static str {
         let Some(latest) = self.latest() else {
-            // Choice: of several rows about a name that never dropped, the one observed last counts,
-            // and a name that only a list of new registrations holds is registered.
+            // Choice: of several rows about a name that never dropped, the one observed last counts.
+            // A name that is only in a list of new registrations is registered.
             let registered = self.known.is_some_and(|(_, registered)| registered);
             let listed = !self.registered_on.is_empty();
             return if registered || listed { "registered" } else { "unknown" };
@@ -194,7 +195,7 @@ impl Name {
     }
 }
 
-/// The filters that drops, export and search share, parsed and folded.
+/// The filters that drops, exports and searches share, parsed and folded.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     /// A-label form, no leading dot.
@@ -216,7 +217,7 @@ pub struct Filter {
     pub digits: Option<&'static str>,
     pub hyphens: Option<&'static str>,
     pub idn: Option<&'static str>,
-    /// Other TLDs with the label.
+    /// Number of other TLDs with the label.
     pub min_tlds: Option<usize>,
     pub max_tlds: Option<usize>,
     pub min_drops: Option<usize>,
@@ -344,8 +345,8 @@ fn has_shape(pattern: &[char], text: &[char]) -> bool {
     stands && has_shape(rest, others)
 }
 
-/// Returns the edit distance of two texts: characters inserted, removed, replaced, and neighbours
-/// swapped.
+/// Returns the edit distance of two texts: the number of characters inserted, removed or replaced,
+/// or of neighbours swapped.
 fn edits(one: &[char], other: &[char]) -> usize {
     let mut rows = vec![vec![0; other.len() + 1]; one.len() + 1];
     for at in 0..=one.len() {
@@ -426,7 +427,8 @@ pub struct SearchQuery {
     pub offset: Option<usize>,
 }
 
-/// The whole corpus, in the order of lists of drops: dqs and unrounded score descending, length, name.
+/// The whole corpus, in the order of drop lists: by score and unrounded score, both descending,
+/// then by length and name.
 pub struct Model {
     names: Vec<Name>,
 }
@@ -506,7 +508,7 @@ impl Model {
         self.dropped(query, today).iter().map(|name| row(name, members, today)).collect()
     }
 
-    /// Returns the values of a facet with their numbers of names, under all filters but its own.
+    /// Returns the values of a facet with their numbers of names, under all filters except its own.
     fn facet(&self, query: &DropsQuery, facet: &str, today: Day) -> Value {
         let mut query = query.clone();
         let filter = &mut query.filter;
@@ -657,7 +659,7 @@ impl Model {
     /// Returns the newest `drop_date` not after today, over all records of all names.
     ///
     /// Choice: this includes records that a newer one has superseded, and names that were registered
-    /// again: §3 says "in the corpus". Health's `latestDropDate` is taken to be the same day.
+    /// again: §3 states "in the corpus". Health's `latestDropDate` is taken to be the same day.
     pub fn newest_drop_date(&self, today: Day) -> Option<Day> {
         let dates = self.names.iter().flat_map(|name| name.records.keys());
         dates.filter(|&&date| date <= today).max().copied()
@@ -709,13 +711,13 @@ impl Model {
                 "dropped" => latest.date.raw().into(),
                 "length" => name.length as i64,
                 "tlds" => name.spread as i64,
-                // Names on no list come after every rank.
+                // Names that are on no list come after every rank.
                 "rank" => name.best_rank().map_or(i64::MAX, |best| best as i64),
                 _ => name.first_listed[&latest.date].1,
             };
             if descending { -value } else { value }
         };
-        // The sort is stable, so names of one key stay in rank order.
+        // The sort is stable, so names with equal keys stay in rank order.
         found.sort_by_key(key);
         found
     }
@@ -738,7 +740,7 @@ fn row(name: &Name, members: &[&str], today: Day) -> Value {
             "dropDate" => json!(latest.date.to_string()),
             "releaseDate" => json!(latest.release.to_string()),
             "daysToRelease" => json!(latest.release.days_since(today)),
-            // A label that does not consist of words has none, even if it has parts.
+            // A label that does not consist of words has no words, even if it has parts.
             "words" if name.words == 0 => json!([]),
             "words" => name.signals["words"].clone(),
             "language" => name.signals["language"].clone(),
@@ -764,14 +766,14 @@ fn listed(name: &Name, filter: &Filter, today: Day) -> bool {
         (false, _) => filter.stages.contains(&latest.stage(today)),
         (true, "active") => latest.active(today),
         // Choice: according to the text, only the drop day decides, so a name that dropped today with a
-        // release date long past is in view=today, though not in view=active.
+        // release date in the distant past is in view=today, but not in view=active.
         (true, "today") => latest.date == today,
         (true, "all") => true,
         (true, other) => panic!("no such view: {other}"),
     }
 }
 
-/// Whether a name is in the stage or view of search: any name unless one is given.
+/// Whether a name is in the stage or view of a search; without either, every name is.
 fn searched(name: &Name, filter: &Filter, today: Day) -> bool {
     match (filter.stages.is_empty(), filter.view) {
         // Choice: view=all does not limit, like an absent view.
@@ -817,7 +819,7 @@ fn known_of(
     scratch: &mut Scratch,
 ) -> Name {
     let tlds = open + u32::from(!Scorer::shared().is_open(name.tld()));
-    // A corpus of a few thousand names says nothing about other TLDs.
+    // A corpus of a few thousand names provides no information about other TLDs.
     let known = Spread { tlds, coverage: Coverage::NONE };
     let scored = Scorer::shared().score(name, known, scratch);
     let unread = StoredScore {
@@ -859,7 +861,8 @@ fn known_of(
 }
 
 impl Name {
-    /// Merges one fact: of two facts about the same thing, the one observed later wins completely.
+    /// Merges one fact. Of two facts about the same drop or registration, the one observed later
+    /// wins completely.
     fn learn(&mut self, at: usize, said: &Said) {
         let observed_at = said.observed_at;
         match said.fact {
@@ -881,8 +884,8 @@ impl Name {
         }
     }
 
-    /// Merges records of different dates that are about one drop (§2): the first date stays, and the
-    /// latest observation wins, but a release date is kept.
+    /// Merges records with different dates that describe the same drop (§2): the first date is kept,
+    /// and the latest observation wins, but a known release date is kept.
     fn unite(&mut self) {
         let (redemption_days, pending_delete_days) = self.periods;
         let mut dates: Vec<Day> = self.records.keys().rev().copied().collect();

@@ -126,7 +126,8 @@ pub fn search(rng: &mut Rng, model: &Model) -> Ask<SearchQuery> {
         q = format!(" {q}\t ");
     }
     sent.push(("q", q.clone()));
-    // Half of them are unfiltered: the order and the totals of plain prefixes matter most.
+    // Half of the queries are unfiltered, because the order and the totals of plain prefixes matter
+    // most.
     let filter = if rng.chance(50) { Filter::default() } else { filter(rng, model, &mut sent) };
     let limit = limit(rng, 100, &mut sent);
     let offset = offset(rng, 60, &mut sent);
@@ -163,7 +164,7 @@ pub fn domain(rng: &mut Rng, model: &Model) -> Ask<String> {
     let text = if rng.chance(85) {
         known.ascii.clone()
     } else {
-        // Near misses: mostly names that were never observed.
+        // The other texts are near misses, mostly names that were never observed.
         format!("{}{}.{}", known.label, rng.pick(&["q", "-9", "7x"]), rng.pick(&["com", "de"]))
     };
     let Ok(name) = DomainName::parse(&text) else {
@@ -188,7 +189,7 @@ fn filter(rng: &mut Rng, model: &Model, sent: &mut Parameters) -> Filter {
         filter.tlds = Some(tlds.into_iter().filter_map(|(_, tld)| tld).collect());
     }
     if rng.chance(35) {
-        // Uses scores of names of the corpus, so that queries hit the bounds exactly.
+        // Scores of names of the corpus are used, so that queries hit the bounds exactly.
         let near = rng.pick(model.names()).dqs + rng.below(2) as u64;
         let least = if rng.chance(80) { near.min(100) } else { rng.below(101) as u64 };
         sent.push(("min_dqs", least.to_string()));
@@ -402,7 +403,7 @@ fn pattern(rng: &mut Rng, label: &[char]) -> String {
             8 if stars < 4 => '*',
             _ => '?',
         };
-        // After a run of any characters, following characters of the label may belong to it.
+        // Characters of the label that follow a run of any characters may belong to the run.
         if symbol == '*' && pattern.ends_with('*') {
             continue;
         }
@@ -514,8 +515,8 @@ fn some_spelling(rng: &mut Rng, name: &Name) -> Vec<char> {
     if rng.chance(50) { name.ascii.chars().collect() } else { name.unicode.chars().collect() }
 }
 
-/// Draws a part of a name, of 1, 2, 3 or more characters, from anywhere in it; sometimes it is part of
-/// no name.
+/// Draws a part of a name, of 1, 2, 3 or more characters, from anywhere in the name; sometimes it is a
+/// text that occurs in no name.
 fn needle(rng: &mut Rng, model: &Model) -> String {
     if rng.chance(6) {
         return rng.pick(&["zqzqzq", "..", "юю", "-.", "ßß", "9q9"]).to_string();
@@ -533,7 +534,7 @@ fn needle(rng: &mut Rng, model: &Model) -> String {
     chars[start..start + length].iter().collect()
 }
 
-/// Returns a spelling of a name; IDNs come more often than by chance.
+/// Returns a spelling of a name; IDNs are more frequent than by chance.
 fn idn_or_any(rng: &mut Rng, model: &Model) -> Vec<char> {
     let mut name = rng.pick(model.names());
     if rng.chance(30) {
@@ -544,7 +545,8 @@ fn idn_or_any(rng: &mut Rng, model: &Model) -> Vec<char> {
     some_spelling(rng, name)
 }
 
-/// Draws the start of a name: of any length, a whole label, with the dot, with more; or of no name.
+/// Draws the start of a name: of any length, the whole label, the label with the dot, or more;
+/// sometimes a text that starts no name.
 fn prefix(rng: &mut Rng, model: &Model) -> String {
     if rng.chance(5) {
         return rng

@@ -90,7 +90,7 @@ fn plan_limits_apply_to_forms() {
     page.assert_says(200, "Webhooks: not included in your plan.");
     page.assert_lacks("name=\"webhook\"");
 
-    // After a downgrade, rules are kept and those beyond the limit are suspended.
+    // After a downgrade, rules are kept, but those beyond the limit are suspended.
     let mut bob = world.person("bob@example.com", "core");
     let old = bob.add_rule("old", &[("email", "on")]);
     let page =
@@ -276,7 +276,7 @@ fn the_preview_matches_the_api() {
             let name = sample["name"].as_str().expect("a name");
             assert!(part.text.contains(&format!("/domain/{name}")), "{name}: {}", part.text);
         }
-        // Without scripts, it is a page that keeps the form's values.
+        // Without scripts, the preview is a page that keeps the form's values.
         let page = ann.post("/alerts/preview", &fields);
         page.assert_says(200, &words);
         page.assert_says(200, "New alert rule");
@@ -419,7 +419,7 @@ fn chat_services_are_entered_once_and_kept_by_their_masked_values() {
         page.assert_lacks(secret);
         ann.get("/alerts").assert_lacks(secret);
     }
-    // The form shows them masked, and keeps them unchanged.
+    // The form shows the hooks in masked form, and does not change them.
     for value in ["https://hooks.slack.com/…wxyz", "…5678"] {
         assert!(page.text.contains(&format!("value=\"{value}\"")), "{value}: {}", page.text);
     }
@@ -436,7 +436,7 @@ fn chat_services_are_entered_once_and_kept_by_their_masked_values() {
     ann.post(&format!("{path}/test"), &[]).assert_goes_to(&format!("{path}?notice=tested"));
     wait_for(&mut ann, &path, "The service no longer accepts this hook or token");
     ann.get(&path).assert_says(200, "the service no longer accepts this hook or token");
-    // Errors are beside their fields.
+    // Errors are shown beside their fields.
     for (field, text, error) in [
         ("slack-url", "https://discord.com/a", "Must be an address of Slack, at hooks.slack.com"),
         ("pushover-user", "x", "Is required."),

@@ -33,7 +33,7 @@ fn all_names_of_a_search_are_watched_tagged_hidden_and_downloaded() {
     add_names(&world, 150);
     let mut ann = world.person("ann@example.com", "api");
     assert!(all_of(&mut ann, SEARCH).starts_with("150\">All 150"));
-    // The page lists 100 of them, and the selection on it does not limit the search.
+    // The page lists 100 of the names, and the selection on the page does not limit the search.
     let page = ann.get(&format!("/?{SEARCH}"));
     assert_eq!(page.text.matches("<tr data-name").count(), 100);
     let hidden = [("domain", "bulk0003.com"), ("search", SEARCH), ("next", "/?starts=bulk")];
@@ -148,11 +148,12 @@ fn an_account_keeps_its_columns() {
         [("column", "language"), ("column", "state"), ("column", "none"), ("next", "/?q=a")];
     let page = ann.post("/columns", &chosen);
     page.assert_goes_to("/?q=a");
-    // The cookie is replaced, or this browser's earlier columns would return with the defaults.
+    // The cookie is replaced; otherwise this browser's earlier columns would return with the
+    // defaults.
     assert!(page.header("set-cookie").is_some_and(|set| set.contains("Max-Age=0")), "{page:?}");
     assert_eq!(heads(&ann.get("/?view=all").text), (true, false));
-    // The choice applies in another browser, and after a restart, from the journal and from a snapshot
-    // of it.
+    // The choice also applies in another browser, and after a restart from the journal or from a
+    // snapshot.
     let World { site, server } = world;
     site.ask_for_snapshot().expect("a snapshot");
     server.kill();

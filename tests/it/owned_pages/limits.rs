@@ -15,8 +15,8 @@ const FLOOD_S: (usize, usize) = (3, 20);
 const ACCOUNTS: usize = 8;
 /// Maximum time that a busy machine takes for a minute's writes.
 const REFUSAL_WAIT_MAX: Duration = Duration::from_secs(120);
-/// Maximum growth of memory by the accepted writes of the flood: each note of 40 kB is held twice, in
-/// the state and in buffers.
+/// Maximum growth of memory by the accepted writes of the flood: each note of 40 kB is in memory
+/// twice, in the state and in buffers.
 const GROWTH_MAX: u64 = 160 << 20;
 
 #[test]

@@ -1,4 +1,4 @@
-//! A user with a browser without JavaScript: a cookie, forms, pages as text.
+//! A user whose browser has no JavaScript: a cookie, forms, pages as text.
 
 use serde_json::Value;
 

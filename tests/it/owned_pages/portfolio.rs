@@ -98,7 +98,7 @@ fn forms_and_the_api_return_the_same_errors() {
         assert_eq!(page.status, 400, "{fields:?}");
         let error = page.error_of(field).unwrap_or_else(|| panic!("{field}: {}", page.visible()));
         let error = error.trim_end_matches('.').to_lowercase();
-        // If a page cannot read an amount, it also shows how to write it.
+        // If an amount cannot be parsed, the page also shows how to write it.
         let (expected, more) = (what(&body).to_lowercase(), ["", ", not", "; write"]);
         let rest = error.strip_prefix(&expected).unwrap_or_else(|| panic!("{field}: {error}"));
         let is_known =

@@ -25,7 +25,7 @@ fn a_saved_search_shows_what_is_new_once() {
         if page.contains("Short .com 5 1 new") { Ok(()) } else { Err(page) }
     });
     ann.get("/searches").assert_says(200, "TLD com");
-    // The new names come first; after that, none is new.
+    // The new names come first; after the visit, none is new.
     ann.get(&format!("/searches/{id}?new=1")).assert_goes_to("/?view=active&tld=com&sort=listed");
     ann.get("/").assert_lacks("1 new");
 
@@ -94,7 +94,8 @@ fn an_alert_takes_the_filters_of_a_search_or_a_list() {
         200,
         "Names in .com or .net, of at most 9 characters; starts with tea. From the search Teas.",
     );
-    // With another filter, the rule no longer belongs to the search; the query bar adds to the filter.
+    // With a different filter, the rule no longer belongs to the search; the query bar adds to the
+    // filter.
     let changed =
         [("name", "Teas"), ("starts", "tea"), ("add", "-digits len:4-8"), ("email", "on")];
     ann.post(&format!("/alerts/{rule}"), &changed)

@@ -102,7 +102,7 @@ fn the_bell_mutes_a_name_and_its_page_chooses() {
     assert_eq!(checked(&page.text, "kind"), ["rescored"]);
     let page = ann.get("/watchlist");
     assert!(page.text.contains("href=\"/domain/solar.com#alerts\""), "{}", page.text);
-    // The same by a script, and for names that are not watched.
+    // The same request by a script, and for names that are not watched.
     assert_eq!(ann.post_by_script("/watchlist/bell", &[("mute", "solar.com")]).status, 204);
     assert_eq!(checked(&ann.get(dossier).text, "choice"), ["mute"]);
     ann.post("/watchlist/bell", &[("mute", "fresh.com"), next]).assert_goes_to("/watchlist");

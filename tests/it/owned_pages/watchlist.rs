@@ -45,7 +45,7 @@ fn a_thousand_names_can_be_pasted_at_once() {
     let (second, third) = rest.split_at(300);
     let text = [first.join(lines), second.join(spaces), third.join(commas)].join(";");
     let text = format!("{text}\n{HTML} solar.com");
-    // The HTML text contains a space and a quote, which are separators too.
+    // The pasted HTML contains a space and a quote, which are separators too.
     let page = ann.post("/watchlist/add", &[("names", &text.replace(HTML, "<b>x</b>"))]);
     page.assert_says(200, "999 names added");
     page.assert_says(200, "1 name not added");
@@ -130,7 +130,7 @@ fn the_page_matches_the_api_in_every_order() {
         ann.get(target).assert_says(400, error);
     }
 
-    // Several at once, and one by its own button, which ignores the selection.
+    // Several names are removed at once, and one by its own button, which ignores the selection.
     let several = [("domain", "solar.com"), ("domain", "fresh.com"), ("next", "/watchlist")];
     ann.post("/unwatch", &several).assert_goes_to("/watchlist?notice=removed");
     let only = [("only", "unseen.com"), ("domain", "pending.com"), ("next", "/watchlist")];

@@ -172,7 +172,7 @@ fn a_password_change_needs_the_current_password() {
     assert!(browser.is_in() && !other.is_in());
     assert_eq!(other.log_in("ann@example.com", PASSWORD).status, 400);
     assert_eq!(other.log_in("ann@example.com", "another horse").status, 303);
-    // An open session does not allow faster guessing.
+    // An open session does not allow passwords to be guessed faster.
     let guess =
         |_| browser.post("/account/password", &[("present", "x"), ("password", "longer horse")]);
     let last = (0..40).map(guess).last().expect("forty");
@@ -257,7 +257,7 @@ fn html_in_a_field_stays_text() {
         let page = browser.get(&format!("{path}?next=%22%3E%3Cscript%3Ealert(1)%3C/script%3E"));
         assert!(!page.text().contains("<script>alert"), "{}", page.text());
     }
-    // An address that our rules accept, which every tab shows.
+    // An address that our rules accept. Every tab shows it.
     let fields = [("email", "<b>ann</b>@example.com"), ("password", PASSWORD)];
     assert_eq!(browser.post("/signup", &fields).status, 303);
     assert_eq!(browser.log_in("<b>ann</b>@example.com", PASSWORD).status, 303);

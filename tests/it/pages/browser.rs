@@ -75,7 +75,7 @@ impl Browser {
         self.post("/login", &[("email", email), ("password", password)])
     }
 
-    /// Whether its session is valid.
+    /// Whether the browser's session is valid.
     #[track_caller]
     pub fn is_in(&mut self) -> bool {
         let answer = self.get("/account");

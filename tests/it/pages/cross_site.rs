@@ -60,7 +60,7 @@ fn cross_site_forms_are_refused() {
     }
     assert_eq!(facts()["state_digest"], before, "nothing has changed");
     assert!(browser.is_in());
-    // The same from our own pages, with either header.
+    // The same request from our own pages, with either header.
     let chat = [("chat", "-100")];
     for headers in [[SAME_ORIGIN], [("Origin", own.as_str())]] {
         assert_eq!(browser.post_with("/account/telegram", &chat, &headers).status, 303);
@@ -108,7 +108,7 @@ fn downloads_by_cookie_must_start_on_our_pages() {
     let mut free = logged_in(&server, "free@example.com");
     let refused = free.get("/api/export/drops").json();
     assert_eq!(refused["code"], "PLAN_REQUIRED");
-    // A cookie is not a key: the JSON API does not accept it, and it does not make up for a wrong key.
+    // A cookie is not a key: the JSON API does not accept it, not even in addition to a wrong key.
     assert_eq!(browser.get_with("/api/v1/drops", &[SAME_ORIGIN]).status, 401);
     let both = [SAME_ORIGIN, ("Authorization", "Bearer ddx_0")];
     assert_eq!(browser.get_with("/api/export/drops", &both).status, 401);

@@ -70,7 +70,7 @@ fn log_in_does_not_reveal_which_accounts_exist() {
     }
     answers.dedup();
     assert_eq!(answers.len(), 1, "all responses are equal");
-    // The work is the same; a look-up without a hash would be a hundred times as fast.
+    // The work is the same in all cases; a look-up without a hash would be a hundred times as fast.
     let (least, most) = (times.iter().min(), times.iter().max());
     assert!(least.zip(most).is_some_and(|(least, most)| *least * 3 > *most), "{times:?}");
 }
@@ -148,7 +148,7 @@ fn all_browsers_are_logged_out_at_once() {
     site.ok(&["account", "disable", "bob@example.com"]);
     assert!(!bob.is_in());
     drop(server);
-    // The same without a server.
+    // The commands do the same without a server.
     site.ok_with_input(
         &["account", "set-password", "ann@example.com", "--password-stdin"],
         "another horse",
@@ -220,7 +220,7 @@ fn a_flood_of_log_ins_is_throttled_without_locking_accounts() {
     assert!(
         answer.text().contains("Too many attempts") && answer.text().contains("ann@example.com")
     );
-    // Guesses from one address are soon throttled, for other accounts too.
+    // Guesses from one address are soon throttled, even for other accounts.
     let mut statuses = Vec::new();
     for number in 0..60 {
         let email = format!("a{number}@example.com");

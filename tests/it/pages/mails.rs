@@ -19,7 +19,7 @@ fn link(mail: &Mail) -> String {
     links.next().unwrap_or_else(|| panic!("{}", mail.text)).trim().to_owned()
 }
 
-/// Creates an installation with mail, and an account from before mail was set up.
+/// Creates an installation with mail, and an account that was added before mail was set up.
 fn site_of_ann(mailbox: &Mailbox) -> Site {
     let site = site(SIGN_UP);
     let server = serve(&site);
@@ -70,7 +70,7 @@ fn an_account_starts_with_the_mailed_link() {
     assert!(ann.is_in());
     let page = ann.get("/account/notifications");
     assert!(!page.text().contains("not verified"), "the link has verified the address");
-    // A link works once, and only unmodified.
+    // A link works only once, and only if it is not modified.
     assert_eq!(Browser::new(&server).get(&link).status, 404);
     assert_eq!(Browser::new(&server).post(&link, &[("password", PASSWORD)]).status, 404);
     assert_eq!(ann.get(&format!("{link}A")).status, 404);
@@ -137,7 +137,8 @@ fn an_address_is_verified_by_the_link_that_is_mailed_to_it() {
     assert_eq!(again.header("location"), Some("/account/notifications?notice=wait"));
     assert!(mailbox.is_empty());
 
-    // A scanner that follows the link changes nothing; the button does, in any browser.
+    // A scanner that follows the link changes nothing; the button verifies the address, in any
+    // browser.
     let mut elsewhere = Browser::new(&server);
     let page = elsewhere.get(&first);
     assert_eq!(page.status, 200);

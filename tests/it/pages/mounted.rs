@@ -52,7 +52,7 @@ fn every_link_of_every_page_is_below_the_path() {
             addresses += 1;
             assert!(to.starts_with(PATH), "{target}: {name} leads to {to}");
             let path = to.split(['?', '#']).next().unwrap_or_default().to_owned();
-            // Each kind of page is opened once: other queries lead to the same page.
+            // Each kind of page is opened once, because other queries lead to the same page.
             if name != "action" && name != "formaction" && seen.len() < 150 && seen.insert(path) {
                 waiting.push_back(to.split('#').next().unwrap_or_default().to_owned());
             }

@@ -45,7 +45,7 @@ fn the_browser_of_the_first_visit_is_the_owner() {
     assert_eq!(owner.get("/welcome").header("location"), Some("/"));
     assert_eq!(owner.post("/welcome", &[("lock", "open")]).status, 404);
 
-    // Without the cookie, an address of this machine is not enough.
+    // Without the cookie, a request from this machine is not sufficient.
     let mut other = Browser::new(&server);
     for headers in [&TYPED[..], &[]] {
         let answer = other.get_with("/watchlist", headers);
@@ -112,14 +112,15 @@ fn a_visitor_through_a_proxy_is_not_the_first() {
     ] {
         assert_eq!(status(&server, &format!("{welcome}{line}\r\n")), "303", "{line}");
     }
-    // The request as nginx sends it without any settings.
+    // The request that nginx sends without any settings.
     let bare = "GET /welcome HTTP/1.0\r\nHost: 127.0.0.1:8080\r\nConnection: close\r\n";
     assert_eq!(status(&server, bare), "303");
     assert_eq!(status(&server, welcome), "200");
     assert_eq!(server.stop().matches("a proxy forwards requests to this server").count(), 1);
 }
 
-/// The state after an update of a server whose owner had no cookie, and after 30 days without a visit.
+/// This is the state after an update of a server whose owner had no cookie, and after 30 days
+/// without a visit.
 #[test]
 fn an_owner_whose_cookie_has_expired_is_let_in_again() {
     let site = site("");

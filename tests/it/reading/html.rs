@@ -1,5 +1,5 @@
-//! A minimal HTML parser for checks of pages. It is strict: every opened element must be closed, in
-//! order, as pages from `maud` do.
+//! A minimal HTML parser for checks of pages. The parser is strict: every opened element must be
+//! closed, in order, as in pages from `maud`.
 
 /// An element: its name, attributes, the text within it, and its parent.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,7 @@ impl Element {
         self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether it has this class.
+    /// Whether the element has this class.
     pub fn has_class(&self, class: &str) -> bool {
         self.get("class").is_some_and(|all| all.split(' ').any(|known| known == class))
     }

@@ -45,7 +45,8 @@ fn chat_services_are_shown_without_their_secrets() {
     let id = added_id(&added, PATH);
     assert_eq!(added.json()["alert"]["channels"], shown);
     let one = format!("{PATH}/{id}");
-    // A channel that is sent back as shown does not change; others may change in the same request.
+    // A channel that is sent back as shown does not change; other channels may change in the same
+    // request.
     let mut fewer = shown.clone();
     fewer[1]["token"] = json!("tk_newnewnewnew9999");
     fewer.as_array_mut().expect("a list").remove(2);
@@ -408,6 +409,6 @@ fn webhooks_to_internal_addresses_are_refused() {
         let refusal = error(&format!("channels[1].url: {what}{remedy}"));
         assert_eq!(try_url(&mut client, url), (400, refusal), "{url}");
     }
-    // A name that does not resolve now may resolve later: its addresses are checked at each call.
+    // A name that does not resolve now may resolve later; its addresses are checked at each call.
     assert_eq!(try_url(&mut client, "https://hooks.no-such-name.dropdex-tests.com/").0, 201);
 }

@@ -156,7 +156,7 @@ fn other_accounts_resources_return_404() {
         owner.get("/api/v1/watchlist").body,
     ];
     assert_eq!(after, before);
-    // A malformed ID is an unknown ID.
+    // A malformed ID counts as an unknown ID.
     for id in [
         "0",
         "01",
@@ -269,7 +269,7 @@ fn a_body_is_a_small_json_object() {
         let answer = client.send_with(method, target, &[JSON], deep.as_bytes()).answer();
         let refusal = "body: is nested more than 16 levels deep";
         assert_eq!(answer, (400, error(refusal)), "{target}");
-        // A body of exactly the limit is read, one byte more is not.
+        // A body of exactly the maximum length is read; a body with one byte more is not.
         let padding = 64 * 1024 - good.len();
         let full = format!("{good}{}", " ".repeat(padding));
         let response = client.send_with(method, target, &[JSON], full.as_bytes());
@@ -295,7 +295,8 @@ fn status_of_endless(server: &Server, key: &str, length: &str, piece: Option<&[u
          Content-Type: application/json\r\n{length}\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).expect("the head is accepted");
-    // Just over the limit; then the connection stays open and no more bytes are sent.
+    // The body is just over the limit; after that, the connection stays open and no more bytes are
+    // sent.
     for _ in 0..piece.map_or(0, |_| 65) {
         stream.write_all(piece.unwrap_or_default()).expect("accepted bytes can be sent");
     }
@@ -323,7 +324,7 @@ fn an_endless_body_is_refused_at_the_limit() {
 fn a_post_with_an_idempotency_key_takes_effect_once() {
     let site = site();
     let (server, mut client) = served(&site);
-    // Repeated batches and repeated hiding change nothing, so those take no key.
+    // Repeated batches and repeated hiding change nothing, so these operations take no key.
     let adds = |path: &str| {
         !path.contains('{')
             && !["/preview", "/batch", "/hidden"].iter().any(|end| path.ends_with(end))
@@ -342,7 +343,8 @@ fn a_post_with_an_idempotency_key_takes_effect_once() {
         assert_eq!((again.status, &again.body), (201, &done.body), "{target}");
         assert_eq!(again.header("location"), done.header("location"));
         assert_eq!(again.header("cache-control"), done.header("cache-control"));
-        // One more space makes a different body; the same key at another path is a different request.
+        // An additional space makes the body different, and the same key at another path is a
+        // different request.
         let conflict = error("Idempotency-Key: was used with another request in the last 24 h");
         let other = send(&mut client, target, &key, &format!("{body} "));
         assert_eq!(other.answer(), (409, conflict.clone()), "{target}");
@@ -361,7 +363,7 @@ fn a_post_with_an_idempotency_key_takes_effect_once() {
     for (target, key, body, done) in &first {
         let theirs = send(&mut other, target, key, body);
         assert_eq!((theirs.status, theirs.header("idempotency-replayed")), (201, None));
-        // Objects without an id differ only in their times.
+        // Objects without an id differ only in their timestamps.
         assert!(theirs.body != done.body || target.ends_with("watchlist"), "{target}");
     }
     // Stored responses survive a crash.
@@ -402,7 +404,7 @@ fn only_successful_posts_are_replayed() {
     assert_eq!(send(&mut client, "k", "{}").status, 400);
     let done = send(&mut client, "k", wanted);
     assert_eq!((done.status, done.header("idempotency-replayed")), (201, None));
-    // A response about an existing object is replayed, too.
+    // A response that returned an existing object is replayed too.
     let there = send(&mut client, "l", wanted);
     assert_eq!(there.status, 200);
     assert_eq!(client.request("DELETE", "/api/v1/watchlist?domain=wanted.com", &[]).status, 200);
