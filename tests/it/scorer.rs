@@ -1,4 +1,4 @@
-//! The scorer as the rest of the program sees it: scores of known names, and invariants of every name.
+//! The scorer through its public interface: scores of known names, and invariants of every name.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -15,9 +15,9 @@ use proptest::prelude::*;
 
 /// One line per name, separated by tabs: name, tldSpread (0 if unknown), score, signals, explanation.
 ///
-/// To add names, append lines of a name and a tldSpread; then, as for any intended change, run
-/// `DROPDEX_BLESS=1 cargo test --test it scorer::` and review the difference. A change beyond new names
-/// needs a new `SCORER_VERSION`.
+/// To add names, append lines with a name and a tldSpread; then, as for any intended change, run
+/// `DROPDEX_BLESS=1 cargo test --test it scorer::` and review the difference. Any change other than new
+/// names needs a new `SCORER_VERSION`.
 const GOLDEN: &str = "tests/golden/scores.txt";
 
 fn score(name: &DomainName, tld_spread: u32) -> Scored {
@@ -329,7 +329,7 @@ proptest! {
         }
     }
 
-    /// An explanation is returned for any bytes that a bug may store as features.
+    /// An explanation is returned for any bytes that a bug might store as features.
     #[test]
     fn any_feature_bytes_yield_an_explanation(
         label in "[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?|\\PC{0,9}",

@@ -1,5 +1,6 @@
-//! No secret is logged. A server runs at `RUST_LOG=trace`, so its libraries log as well. It is given
-//! secrets in every way that takes one, and none appears in its log or in the output of commands.
+//! No secret is logged. A server runs with `RUST_LOG=trace`, so its libraries log as well. The
+//! server gets a secret in every way in which it can be given one, and none appears in its log or
+//! in the output of commands.
 
 use std::process::Command;
 use std::time::Duration;
@@ -14,7 +15,7 @@ const PASSWORD: &str = "correct horse battery";
 const NEW_PASSWORD: &str = "staple staple battery";
 const WRONG_PASSWORD: &str = "wrong horse battery";
 const SMTP_PASSWORD: &str = "smtp-password-7f3a";
-/// Deadline from a test message of a rule to the last of its channels that fails.
+/// Maximum time from a test message of a rule until the last of its channels has failed.
 const TRIED_MAX: Duration = Duration::from_secs(30);
 const TELEGRAM_TOKEN: &str = "123456:telegram-token-91c2";
 
@@ -77,7 +78,7 @@ fn no_secret_is_logged() {
     programs(&site, &server, &mut secrets);
     commands(&site, &mut secrets);
     let log = server.stop();
-    // It does show webhooks, which are signed.
+    // `journal dump` does show webhooks, which are signed.
     let is_hook = |(what, _): &&(&str, String)| what.contains("chat service");
     let hooks = Secrets(secrets.0.iter().filter(is_hook).cloned().collect());
     hooks.assert_absent(&site.ok(&["journal", "dump"]), "`journal dump`");
@@ -124,7 +125,8 @@ fn pages(server: &Server, secrets: &mut Secrets) {
     other.post(&format!("/signup/{link}"), &[("password", PASSWORD)]);
 }
 
-/// Uses keys in every place, webhooks and their secrets, chat services, and deliveries that fail.
+/// Uses keys in every place where one can be sent, webhooks and their secrets, chat services, and
+/// deliveries that fail.
 fn programs(site: &Site, server: &Server, secrets: &mut Secrets) {
     let key = secrets.keep("a key", site.new_key("ann@example.com"));
     let mut client = server.client_with(&key);
@@ -179,13 +181,15 @@ fn programs(site: &Site, server: &Server, secrets: &mut Secrets) {
     let path = format!("/api/v1/alerts/{}", added["id"]);
     assert_eq!(client.send("POST", &format!("{path}/test"), &json!({})).status, 202);
     hooks(&mut client, &chats, true, secrets);
-    // These services are on the Internet: their channels are stored, shown and changed, but not called.
+    // These services are on the Internet, so their channels are stored, shown and changed, but not
+    // called.
     hooks(&mut client, &fixed, false, secrets);
     wait::until_ok(TRIED_MAX, || match server.log().matches("delivery failed").count() {
         8.. => Ok(()),
         tried => Err(format!("{tried} of 8 channels were tried")),
     });
-    // The same over HTTP/2, whose library logs other things. Without HTTP/2 support, this does nothing.
+    // The same requests over HTTP/2, whose library logs other data. Without HTTP/2 support, this
+    // does nothing.
     let url = format!("http://{}/api/v1/drops?key={key}", server.address());
     let bearer = format!("Authorization: Bearer {key}");
     let cookie =
@@ -197,7 +201,7 @@ fn programs(site: &Site, server: &Server, secrets: &mut Secrets) {
     curl.expect("curl runs");
 }
 
-/// Adds a rule with chat services, whose hooks no response shows, and tests it.
+/// Adds a rule with chat services and tests it. No response shows the hooks of chat services.
 fn hooks(client: &mut Client, channels: &[Value], is_tested: bool, secrets: &mut Secrets) {
     let mut hooks = Secrets(Vec::new());
     for (member, value) in channels.iter().filter_map(Value::as_object).flatten() {
@@ -214,7 +218,7 @@ fn hooks(client: &mut Client, channels: &[Value], is_tested: bool, secrets: &mut
     assert_eq!(added.status, 201, "{}", added.text());
     let path = format!("/api/v1/alerts/{}", added.json()["id"]);
     let mut shown = vec![added.text().to_owned()];
-    // Channels sent back as shown are unchanged.
+    // Channels that are sent back as shown do not change.
     let kept = json!({"channels": client.get(&path).json()["alert"]["channels"]});
     let changed = client.send("PATCH", &path, &kept);
     assert_eq!(changed.status, 200, "{}", changed.text());
@@ -240,7 +244,7 @@ fn hooks(client: &mut Client, channels: &[Value], is_tested: bool, secrets: &mut
     secrets.0.append(&mut hooks.0);
 }
 
-/// Operator commands beside the server; they log to their own standard error.
+/// Operator commands run beside the server, and log to their own standard error.
 fn commands(site: &Site, secrets: &mut Secrets) {
     let run = |args: &[&str]| {
         let mut command = site.command(args);

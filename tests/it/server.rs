@@ -1,6 +1,6 @@
-//! The real binary with slow, numerous, vanished and hostile clients: each connection is closed within
-//! its deadline, and other clients are served meanwhile. Also compression, conditional requests, load
-//! shedding and shutdown.
+//! The real binary with slow, numerous, disconnected and hostile clients: each connection is closed
+//! within its deadline, and other clients are served meanwhile. The tests also cover compression,
+//! conditional requests, load shedding and shutdown.
 //!
 //! Deadlines are about a second here. No connection may be closed before its deadline, and the metrics
 //! name the deadline that closed it. `DROPDEX_FULL=1` also asserts that none is closed late.

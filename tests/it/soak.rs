@@ -21,17 +21,19 @@ use crate::common::{Client, Site};
 
 const TODAY: &str = "2026-11-20";
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/sample/sample.csv.gz");
-/// Number of rebuilds, and seconds between the starts of two.
+/// Number of rebuilds, and seconds between the starts of two successive ones.
 const REBUILDS: (usize, usize) = (18, 60);
 const PERIODS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-/// Threads that read, each at this pace regardless of latency.
+/// Number of threads that read, each at this pace regardless of latency.
 const READERS: usize = 2;
 const READ_EVERY: Duration = Duration::from_millis(10);
 const WRITE_EVERY: Duration = Duration::from_millis(50);
 const LOG_IN_EVERY: Duration = Duration::from_secs(3);
-/// Names in each ingested list. The lists are nearly the same, so that the corpus does not grow.
+/// Number of names in each ingested list. The lists are nearly the same, so that the corpus does
+/// not grow.
 const LIST_NAMES: usize = 500;
-/// Rebuilds until memory is stable: pools, arenas of the allocator, two generations in memory at once.
+/// Number of rebuilds until memory is stable: pools and arenas of the allocator have grown, and two
+/// generations were in memory at once.
 const WARM_UP: usize = 6;
 /// Maximum growth of memory and descriptors between the warm-up and the end.
 const GROWTH_KB_MAX: u64 = 24 << 10;
@@ -56,7 +58,7 @@ fn memory_and_descriptors_stay_flat_over_rebuilds() {
     let key = site.account("soak@example.com", "api");
     site.account_with_password("person@example.com", "core", "a long pass phrase");
     let server = site.serve_with(&["--config", &settings, "--today", TODAY]);
-    // No list changes the drops of these names, so their rows stay as the writer knows them.
+    // No list changes the drops of these names, so their rows do not change.
     let own = names[names.len() - 6..].to_vec();
     let mut writer = Writer::new(0, "soak", own, seed);
     let load = Load {
@@ -80,8 +82,8 @@ fn memory_and_descriptors_stay_flat_over_rebuilds() {
         for round in 0..figure(REBUILDS.0, REBUILDS.1) {
             let begun = Instant::now();
             ingest(&site, &names, round);
-            // Measured from the end of the ingest, which takes longer than all samples of the default
-            // run.
+            // The time is measured from the end of the ingest, which takes longer than all samples of
+            // the default run.
             let end = if full() { begun + PERIODS.1 } else { Instant::now() + PERIODS.0 };
             let sample = load.sample_until(end);
             say(&format!("{round}: {sample}; {counts}"));
@@ -127,7 +129,7 @@ fn ingest(site: &Site, names: &[String], round: usize) {
     fs::remove_file(list).expect("it was just written");
 }
 
-/// Stops the load even if something panics.
+/// Stops the load even if a thread panics.
 struct StopWhenDropped<'a>(&'a AtomicBool);
 
 impl Drop for StopWhenDropped<'_> {
@@ -184,8 +186,8 @@ struct Load<'a> {
 }
 
 impl Load<'_> {
-    /// Calls `act` every `period` until the end, and late calls at once: a slow response does not
-    /// reduce the load.
+    /// Calls `act` every `period` until the end; late calls are made at once, so that a slow
+    /// response does not reduce the load.
     fn pace(&self, period: Duration, mut act: impl FnMut()) {
         let mut due = Instant::now();
         while !self.stop.load(Ordering::Relaxed) {

@@ -61,8 +61,8 @@ fn sha256(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
-/// Presets: name, path and query of the address on a server of its own, and number of rows of the good
-/// list.
+/// Presets, each with its name, the path and query of its address on its own server, and the number of
+/// rows of the good list.
 const PRESETS: [(&str, &str, u64); 22] = [
     ("uk-nominet", "/current/uk.csv.gz", 3),
     ("se-bardate", "/bardate_domains.json", 2),
@@ -87,8 +87,8 @@ const PRESETS: [(&str, &str, u64); 22] = [
     ("whoisds-nrd", "/newly-registered-domains/{zip64}/nrd#nrd-{date}.zip", 3),
     ("cenk-nrd", "/nrd-last-10-days.txt", 2),
 ];
-/// Number of presets of `--all-free` that produce a batch on the first day. One more is compared with
-/// the lists of other days, and a popularity list is not a batch.
+/// Number of presets of `--all-free` that produce a batch on the first day. One more preset is
+/// compared with the lists of other days, and a popularity list is not a batch.
 const FREE: usize = 11;
 const FREE_LISTS: usize = 9;
 /// The tables of `--all-free`.
@@ -98,7 +98,7 @@ const TRANCO: &str = r#"{"list_id":"X9K2A","available":true,"created_on":"2026-1
 /// The path of WhoisDS for 2026-11-22.
 const REGISTERED_YESTERDAY: &str = "/newly-registered-domains/MjAyNi0xMS0yMi56aXA=/nrd";
 
-/// Starts a server for all publishers. Their lists have an ETag, and a client that sends it gets 304.
+/// Starts a server for all publishers. Each list has an ETag, and a client that sends it gets 304.
 fn publishers(quality: &'static str) -> Receiver {
     Receiver::http(move |_, request| {
         let target = &request.target;
@@ -122,7 +122,7 @@ fn publishers(quality: &'static str) -> Receiver {
             None if target == "/download_daily/X9K2A" => "tranco",
             // Today's list does not exist yet, and earlier ones were removed.
             None if target == REGISTERED_YESTERDAY => "whoisds-nrd",
-            // Published for tomorrow; the list of the day after does not exist yet.
+            // The list for tomorrow is published; the list for the day after does not exist yet.
             None if target == "/droptime/files/2026112409.txt" => "it-droptime",
             // This month's list does not exist yet.
             None if target == "/opendata/202610_A.zip" => "fr-monthly",
@@ -236,7 +236,7 @@ fn every_preset_reads_its_documented_list_and_refuses_a_broken_one() {
         assert_eq!(checked.len(), PRESETS.len());
         for ((name, _, rows), checked) in PRESETS.iter().zip(&checked) {
             assert_eq!(checked["source"], *name);
-            // Bad rows appear in counts, and in refused fetches.
+            // The bad rows appear in the counts, or cause the fetch to be refused.
             let bad = checked["lists"].as_array().into_iter().flatten();
             let bad = bad.filter(|list| list["rejected"].as_u64() > Some(0) || list["rows"] == 0);
             let is_refused = checked["ok"] == false || bad.count() > 0;
@@ -378,7 +378,7 @@ fn the_daily_list_of_tranco_is_found_by_its_identifier() {
 fn newly_registered_lists_undo_drops_up_to_their_first_day() {
     let (site, server) = (Site::new(), publishers("good"));
     let key = site.account("owner@example.com", "api");
-    // The day of WhoisDS is the 22nd; the ten days of the other list begin on the 13th.
+    // The list of WhoisDS is for the 22nd; the ten days of the other list begin on the 13th.
     let drops = "domain,drop_date\nfreshharbor.net,2026-11-22\nbrightmesa.co.uk,2026-11-23\n\
                  newmesa.com,2026-11-22\nnewcreek.org,2026-11-14\nnewcreek.org,2026-10-01\n";
     site.ingest(&site.write("list.csv", drops), "2026-11-23T00:00:00Z");
@@ -416,7 +416,7 @@ fn lists_for_internal_use_are_left_out_of_exports() {
     let key = site.account("owner@example.com", "api");
     let settings = settings(&site, &server);
     run(&site, &settings, &["enable", "godaddy", "dropcatch", "namecheap", "--yes"]);
-    // BrightMesa.com is on all three lists; the first to name a drop counts.
+    // BrightMesa.com is on all three lists; the first list that names the drop counts.
     for name in ["dropcatch", "godaddy", "namecheap"] {
         assert_eq!(fetch(&site, &settings, name)["rows"], 2);
     }
@@ -891,7 +891,7 @@ fn the_settings_file_overrides_the_command() {
 }
 
 /// Starts a fake CZDS: a log-in with tokens that last an hour, links, and zone files, one of which is
-/// refused. The returned state sets its days and statuses.
+/// refused. The returned state controls its days and statuses.
 fn czds() -> (Receiver, Arc<CzdsState>) {
     let state = Arc::new(CzdsState {
         logins: AtomicUsize::new(0),
@@ -1016,12 +1016,12 @@ fn czds_logs_in_once_and_downloads_a_zone_once_in_24_hours() {
     let token = site.data().join("sources/czds/token.json");
     assert_eq!(fs::metadata(token).expect("kept").permissions().mode() & 0o777, 0o600);
 
-    // A newer zone file, but within 24 hours of the last download.
+    // There is a newer zone file, but 24 hours have not passed since the last download.
     state.day.store(24, Ordering::SeqCst);
     assert_eq!(fetch(&site, &settings, "czds")["outcome"], "unchanged");
     assert_eq!(asked(&server, 4), [&links, &report].map(String::clone), "the token is used again");
 
-    // Two days later; the service has withdrawn the token.
+    // Two days later, the service has withdrawn the token.
     state.logins.fetch_add(1, Ordering::SeqCst);
     let later = ["--today", "2026-11-25", "--config", &settings, "sources", "fetch", "czds"];
     assert_eq!(site.run(&later).code, Some(0));
@@ -1064,7 +1064,7 @@ fn drops_are_found_in_the_zone_files_of_czds() {
     assert!(exported(&open).contains("name7.com,com"), "{}", exported(&open));
 }
 
-/// Odd links are named, and each zone of the other links is downloaded once.
+/// The odd links are named in a warning, and each zone of the other links is downloaded once.
 #[test]
 fn odd_links_of_czds_do_not_stop_the_zones() {
     let other = Receiver::http(|_, _| Reply::status(200));
@@ -1123,7 +1123,7 @@ fn a_zone_file_of_another_zone_leaves_the_zone_stale() {
     assert!(report["error"].as_str().is_some_and(|text| text.starts_with("com: ")), "{report}");
     let kept = |zone: &str| site.data().join("zones").join(zone).exists();
     assert!(kept("net") && !kept("com"), "the other zone is compared");
-    // Two days later, the service still has that file, and nothing is downloaded.
+    // Two days later, the service still has the wrong file, and nothing is downloaded.
     let on = |day: &str| {
         let args = ["--today", day, "--config", &settings, "sources", "fetch", "czds", "--json"];
         let printed: Value = serde_json::from_str(&site.run(&args).stdout).expect("JSON");
@@ -1137,7 +1137,7 @@ fn a_zone_file_of_another_zone_leaves_the_zone_stale() {
     assert_eq!((on("2026-11-27"), kept("com")), (Value::Null, true));
 }
 
-/// Servers that compress without a request for it: the list is read, or the error names the coding.
+/// Servers that compress responses unrequested: the list is read, or the error names the coding.
 #[test]
 fn compressed_responses_are_read_or_named() {
     let list =
@@ -1262,8 +1262,8 @@ fn a_list_that_shrank_is_doubtful() {
     assert_eq!(status(), ("ok".into(), Value::Array(Vec::new())));
 }
 
-/// Errors of CZDS requests. The table of errors in `data/docs/contributing.md` names a test for
-/// each row.
+/// Errors of CZDS requests. In `data/docs/contributing.md`, each row of the table of errors names a
+/// test.
 #[test]
 fn czds_errors_are_explained() {
     let (server, state) = czds();
@@ -1300,7 +1300,8 @@ fn czds_errors_are_explained() {
         .assert_failed(1, &["username", "[sources.czds]"]);
 }
 
-/// Log-ins that the service refuses with its documented statuses, or with a page.
+/// Log-ins that the service refuses with its documented statuses, or to which it responds with a
+/// page.
 #[test]
 fn a_failed_login_is_reported_and_not_retried() {
     let page = b"<!DOCTYPE html><title>Maintenance</title>".to_vec();
@@ -1328,7 +1329,7 @@ fn a_failed_login_is_reported_and_not_retried() {
     }
 }
 
-/// A page with status 200 instead of the links or a zone file, and a redirect to one.
+/// A page with status 200 instead of the links or a zone file, and a redirect to such a page.
 #[test]
 fn web_pages_instead_of_links_and_zones_are_reported() {
     for at in ["links", "zone", "redirect"] {
@@ -1385,7 +1386,7 @@ fn czds_downloads_a_bounded_number_of_zones_at_a_time() {
         target if target.ends_with(".zone") => {
             let count = now.fetch_add(1, Ordering::SeqCst) + 1;
             peak.fetch_max(count, Ordering::SeqCst);
-            // The first downloads wait for each other.
+            // The first downloads wait for one another, so that they are concurrent.
             for _ in 0..1_000 {
                 if peak.load(Ordering::SeqCst) >= 4 {
                     break;
@@ -1546,8 +1547,8 @@ fn killed_servers_lose_and_repeat_nothing() {
     }
 }
 
-/// Returns a table in its documented format: with a new suffix `newtld` and, from a version on, without
-/// `plumbing`, which is a brand TLD in ICANN's table.
+/// Returns a table in its documented format: with a new suffix `newtld` and, starting with some
+/// version, without `plumbing`, which is a brand TLD in ICANN's table.
 fn table(name: &str, version: u32) -> String {
     let known = ["com", "net", "org", "de", "fr", "uk", "xn--p1ai", "cl", "newtld", "plumbing"];
     let json = |tld: String, is_brand: bool| {
@@ -1631,7 +1632,7 @@ fn tables_are_fetched_checked_and_used_from_the_next_start() {
     assert!(on(20, &["sources", "fetch"]).stdout.contains("nothing new"));
     assert_eq!(server.seen().len(), before);
 
-    // A server uses one version from its start to its end, and so do its workers.
+    // A server and its workers use one version from start to end.
     let serving = site.serve_with(&["--today", "2026-11-22", "--config", &settings]);
     let mut client = serving.client_with(&key);
     let psl = |client: &mut crate::common::http::Client| {

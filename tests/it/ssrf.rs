@@ -1,5 +1,5 @@
-//! dropdex never calls a private network: forms of addresses in requests, and names, redirects and
-//! changing DNS responses at dial time (OWASP API7).
+//! dropdex never calls a private network: all forms of addresses in requests, and names, redirects
+//! and changing DNS responses at dial time (OWASP API7).
 //!
 //! The real binary gets the requests, a real name server (Knot DNS) resolves the names, and canaries on
 //! loopback show that nothing was dialled.
@@ -58,7 +58,7 @@ fn private_addresses_are_refused_in_every_notation() {
     }
     let mut tried = 0;
     for (at, host) in hosts.iter().enumerate() {
-        // Without decoration, and with two of the decorations in turn.
+        // Each address is tried without decoration, and with two of the decorations in turn.
         let dresses = forms::DRESSES.len() - 1;
         for dress in [0, 1 + at % dresses, 1 + (at / dresses + 7 * at) % dresses] {
             assert_refused(&mut client, &forms::DRESSES[dress].replace("{}", host));
@@ -183,7 +183,7 @@ link AAAA fe80::1
 *.wild A 127.0.0.1
 ";
 
-/// Returns chains of aliases, and more addresses than a service has.
+/// Returns records with chains of aliases, and with more addresses than any service has.
 fn records_in_excess() -> String {
     let deep = |at: usize| format!("deep{at} CNAME deep{}\n", at + 1);
     let deep: String = (1..12).map(deep).collect();

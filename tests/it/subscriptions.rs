@@ -108,7 +108,7 @@ fn a_search_is_a_feed_and_a_calendar() {
     assert_eq!((&solar["start"], &solar["days"]), (&json!("2026-03-16"), &json!(1)));
     assert_eq!(solar["status"], "TENTATIVE");
     assert!(solar["description"].as_str().is_some_and(|text| text.contains("not verified")));
-    // The names are the same, so a reader shows nothing again.
+    // The names are the same, so a reader shows no entry a second time.
     let path = addresses["atom"].as_str().expect("an address");
     let mut nobody = desk.server.client();
     let tag = nobody.get(path).header("etag").expect("a tag").to_owned();

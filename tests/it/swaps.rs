@@ -1,8 +1,8 @@
 //! Generations are swapped and one of two servers is restarted, repeatedly, while clients send requests
-//! to both at a fixed rate. No request of a client that uses both fails, and every response is, byte
-//! for byte, that of the generation that it names.
+//! to both at a fixed rate. If a client may use either server, none of its requests fails. Every
+//! response equals, byte for byte, that of the generation that it names.
 //!
-//! The load is open: a request is sent when it is due, however long others take.
+//! The load is open: a request is sent when it is due, regardless of how long others take.
 //! `DROPDEX_SEED=<number>` repeats a run; `DROPDEX_FULL=1` swaps 1,000 times and restarts 500 times.
 
 use std::collections::BTreeMap;
@@ -38,8 +38,8 @@ const QUESTIONS: [&str; 6] = [
     "/api/v1/domain/swapped0.com",
 ];
 
-/// Returns the names of generation `number`: each generation has more, under a TLD of its own, and the
-/// first one is released on another day.
+/// Returns the names of generation `number`: each generation has more names, which are under a TLD of
+/// its own, and the release day of its first name is different.
 fn list(number: u64) -> String {
     let tld = ["de", "net", "org", "io"][number as usize % 4];
     let rows: String =
@@ -173,7 +173,8 @@ fn ask(pair: &Pair, expected: &Expected, counts: &Counts, begun: Instant, stop: 
     counts.late_ms.lock().expect("no panic while locked").extend(late);
 }
 
-/// Returns the response of either server: if the first accepts no request, the other one gets it.
+/// Returns the response of either server: if the first one does not accept the request, it is sent
+/// to the other.
 fn one(
     clients: &mut [Client; 2],
     number: usize,

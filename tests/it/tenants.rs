@@ -1,13 +1,13 @@
-//! The responses to one account never depend on another account: each request is sent in a world with
-//! the other and in a world without it, and the responses are equal, byte for byte.
+//! The responses to one account never depend on another account: each request is sent in a world that
+//! has the other account and in a world that does not, and the responses are equal, byte for byte.
 //!
 //! A world is a server of its own. Ids are random and clocks advance, so intended differences are
 //! removed before comparing ([`World::plain`]): an account's own ids become their number in the order
-//! of creation, times of day become one word, and `Date` is removed. Ids of other accounts stay as they
-//! are: in the world without those accounts, they are ids of nothing.
+//! of creation, times of day are replaced by one word, and `Date` is removed. Ids of other accounts
+//! are kept: in the world without those accounts, they do not exist.
 //!
-//! Votes are the one thing that accounts share: the totals of a name are the same for all. So no
-//! request is about a name that another account votes on.
+//! Votes are the only data that accounts share: the totals of a name are the same for all.
+//! Therefore no request concerns a name that another account votes on.
 //!
 //! `DROPDEX_SEED=<number>` repeats a run; `DROPDEX_FULL=1` takes 1,000,000 random steps, or as many as
 //! fit into ten minutes.
@@ -23,8 +23,8 @@ use crate::common::{Client, Response, Server, Site, TODAY};
 
 const PLANS: [&str; 4] = ["free", "core", "pro", "api"];
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
-/// Allowances that no run uses up: a used-up allowance would be the same in both worlds and show
-/// nothing more.
+/// Allowances that no run uses up, because responses to further requests would be the same in both
+/// worlds.
 const SETTINGS: &str = "\
 [plans.core]
 exports_per_day = 1000000000
@@ -74,7 +74,7 @@ fn known() -> impl Iterator<Item = String> {
 /// One account in one world.
 struct Tenant {
     client: Client,
-    /// Ids of its objects, in order of creation.
+    /// Ids of the account's objects, in order of creation.
     ids: Vec<String>,
     places: HashMap<String, usize>,
 }
@@ -85,7 +85,7 @@ struct Ask {
     method: &'static str,
     /// `<n>` stands for the n-th id of the tenant.
     target: String,
-    /// As `target`, where `<n>` replaces numbers.
+    /// The body; `<n>` is replaced as in `target`.
     body: Option<String>,
     key: Option<String>,
 }
@@ -126,12 +126,12 @@ impl Tenant {
         response
     }
 
-    /// Replaces each `<n>` with an id of its own, without the quotes that it has in JSON.
+    /// Replaces each `<n>` with an id of the account, without the quotes that it has in JSON.
     fn fill(&self, text: &str) -> String {
         let Some((before, rest)) = text.split_once('<') else { return text.to_owned() };
         let Some((place, after)) = rest.split_once('>') else { return text.to_owned() };
         let place: usize = place.parse().expect("the place of an id");
-        // An account that may not write has no ids, so it gets an id of nothing.
+        // An account that may not write has no ids, so it gets an id that does not exist.
         let id = self.ids.get(place).map_or("1", String::as_str);
         let (before, after) = match (before.strip_suffix('"'), after.strip_prefix('"')) {
             (Some(before), Some(after)) => (before, after),
@@ -162,7 +162,8 @@ impl Tenant {
             .headers
             .iter()
             .filter(|(name, _)| {
-                // Ids are random, and ETags depend on when the lists of a world were ingested.
+                // Ids are random, and ETags depend on the time at which the lists of a world were
+                // ingested.
                 !matches!(name.as_str(), "date" | "content-length" | "etag" | "x-request-id")
             })
             .map(|(name, value)| format!("{name}: {}", self.plain_text(value)))
@@ -208,7 +209,7 @@ fn without_times(text: &str) -> String {
     plain + rest
 }
 
-/// Whether it reads `12:34:56.789Z`.
+/// Whether the text is a time like `12:34:56.789Z`.
 fn is_time(text: &str) -> bool {
     text.bytes().zip(*b"00:00:00.000Z").all(|(got, form)| match form {
         b'0' => got.is_ascii_digit(),
@@ -225,7 +226,7 @@ fn without_secrets(text: &str) -> String {
     let base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
     let plain = without(text, "whsec_", base64);
     let plain = without(&plain, "/feeds/", |c| c.is_ascii_hexdigit());
-    // Ids of deliveries are texts, random like the others.
+    // Ids of deliveries are texts, and random like other ids.
     let plain = without(&plain, "\"id\":\"", |c| c.is_ascii_hexdigit());
     // Numbers of changes begin with the second in which the server of a world started.
     let plain = without(&plain, "\"next\":", |c| c.is_ascii_digit());
@@ -244,8 +245,8 @@ fn without(text: &str, mark: &str, is_secret: impl Fn(char) -> bool) -> String {
     plain
 }
 
-/// Sends the same request in both worlds. The responses must be equal; returns that of the world with
-/// both accounts.
+/// Sends the same request in both worlds. The responses must be equal; returns the one from the world
+/// with both accounts.
 #[track_caller]
 fn ask_both(crowded: &mut Tenant, alone: &mut Tenant, ask: &Ask) -> Response {
     let (one, other) = (crowded.ask(ask), alone.ask(ask));
@@ -338,8 +339,8 @@ fn send_a_test(owner: &mut Tenant) -> String {
     answer.json()["deliveries"][0]["id"].as_str().expect("an id").to_owned()
 }
 
-/// Returns everything that an account can read of its own data. Of deliveries only the number, because
-/// they are attempted meanwhile.
+/// Returns everything that an account can read of its own data. For deliveries, only the number is
+/// compared, because they are attempted meanwhile.
 fn everything(owner: &mut Tenant) -> String {
     let all = ["/api/v1/portfolio", "/api/v1/watchlist", "/api/v1/alerts", "/api/export/portfolio"]
         .map(|target| owner.client.get(target).text().to_owned())
@@ -349,8 +350,8 @@ fn everything(owner: &mut Tenant) -> String {
     all + &format!("{} deliveries, {}", sent["count"], sent["deliveries"][0]["id"])
 }
 
-/// Requests about the caller's own data, so that not all its responses are 404; the keys are those that
-/// the other account used for other requests.
+/// Requests about the caller's own data, so that not all of its responses are 404; the idempotency keys
+/// are those that the other account used for other requests.
 fn own_asks() -> Vec<Ask> {
     let shared = |name: &str| Some(name.to_owned());
     vec![
@@ -391,10 +392,10 @@ fn paths(world: &World) -> BTreeSet<String> {
     paths
 }
 
-/// Every path × method × foreign id or name × body.
+/// Every combination of path, method, foreign id or name, and body.
 ///
-/// The id of a delivery is also tried in unsubscribe links, whose holder needs no account. It is not
-/// the secret of a mail, so nothing happens.
+/// The id of a delivery is also tried in unsubscribe links, whose holder needs no account. The id is
+/// not the secret of a mail, so nothing happens.
 fn matrix(paths: &BTreeSet<String>, foreign: &[String], delivery: &str) -> Vec<Ask> {
     let id = foreign[0].parse::<u64>().expect("ids are numbers");
     let bodies = [
@@ -411,7 +412,7 @@ fn matrix(paths: &BTreeSet<String>, foreign: &[String], delivery: &str) -> Vec<A
     for path in paths {
         let written = ["portfolio", "watchlist", "alerts", "feedback"];
         let written = path.starts_with("/api/v1/") && written.iter().any(|it| path.contains(it));
-        // If no list exists, one body shows it.
+        // If no list exists, one body suffices to show it.
         let bodies = if written { &bodies[..] } else { &bodies[..1] };
         for target in targets(&path.replace("{delivery}", delivery), foreign) {
             for method in METHODS {
@@ -473,7 +474,7 @@ fn steps_of_two_tenants_in_any_order_have_the_responses_of_one_tenant() {
 struct Walker {
     at: usize,
     pair: (Tenant, Tenant),
-    /// Positions, among its ids, of existing claims.
+    /// Positions of existing claims among the tenant's ids.
     claims: Vec<usize>,
     rules: Vec<usize>,
     names: Vec<String>,
@@ -527,12 +528,12 @@ impl Walker {
         (status, (self.pair.0.ids.len() > before).then_some(before))
     }
 
-    /// Draws a key: both tenants use the same few keys, repeatedly.
+    /// Draws an idempotency key; both tenants use the same few keys repeatedly.
     fn key(rng: &mut Rng) -> Option<String> {
         rng.chance(30).then(|| format!("key {}", rng.below(40)))
     }
 
-    /// Draws a name: both tenants use the same few names.
+    /// Draws a name; both tenants use the same few names.
     fn name(rng: &mut Rng) -> String {
         let number = rng.below(24);
         if number < 12 { format!("known{number}.com") } else { format!("other{number}.com") }
@@ -587,7 +588,8 @@ impl Walker {
         self.ask(&Ask::with("PATCH", target, &body)).status
     }
 
-    /// Removes an object of a kind above the number to keep, or else any object.
+    /// Removes an object of a kind of which there are more than the number to keep or, without one,
+    /// any object.
     fn remove(&mut self, rng: &mut Rng) -> u16 {
         let longest = self.claims.len().max(self.rules.len()).max(self.names.len());
         if longest == 0 {
@@ -637,7 +639,8 @@ impl Walker {
         self.ask(&Ask::with(method, target, &body)).status
     }
 
-    /// Votes on a name of its own: the totals of a name are the same for all.
+    /// Votes on a name that only this tenant uses, because the totals of a name are the same for
+    /// all.
     fn vote(&mut self, rng: &mut Rng) -> u16 {
         let name = format!("known{}.com", self.at * 6 + rng.below(6));
         if rng.chance(30) {

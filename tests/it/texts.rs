@@ -82,8 +82,8 @@ fn labels_are_matched_in_drops_search_and_export() {
     }
 }
 
-/// Two ways to find a label: the drop list narrows by trigrams and reads the remaining labels, the
-/// search walks all names in order and skips prefixes.
+/// There are two ways to find a label: the drop list narrows by trigrams and reads the remaining
+/// labels; the search walks all names in order and skips prefixes.
 #[test]
 fn drops_and_search_find_the_same_labels() {
     let mut rng = fastrand::Rng::with_seed(7);
@@ -153,7 +153,7 @@ fn drops_and_search_find_the_same_labels() {
         };
         let mut one = named(&search, "results", "domain");
         let mut other = named(&drops, "drops", "name");
-        // Names of one score are ordered differently in the two lists.
+        // Names with the same score are ordered differently in the two lists.
         if one.len() < 100 {
             one.sort_by_key(Value::to_string);
             other.sort_by_key(Value::to_string);

@@ -1,5 +1,5 @@
-//! Two processes and one data folder: the second is refused, a killed one leaves no lock behind, and
-//! one that was suspended while another took over writes nothing when it resumes.
+//! Two processes and one data folder: the second process is refused, a killed process leaves no lock
+//! behind, and a process that was suspended while another took over writes nothing when it resumes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::common::{Client, Server, Site, TODAY};
 const SETTINGS: &str = "[plans.api]\nrequests_per_day = 1000000000\nwrites_per_minute = 1000000\nactive_rules = 100000\n\
                         external_names = 10000\n";
 const NAMES: [&str; 4] = ["known0.com", "known1.com", "known2.com", "known3.com"];
-/// Changes of a writer between two events.
+/// Number of changes by a writer between two events.
 const CHANGES: usize = 20;
 
 struct Folder {
@@ -98,7 +98,7 @@ fn a_killed_server_leaves_no_lock_behind() {
         write(&mut writer, &mut server.client_with(&folder.key));
         server.kill();
         assert!(folder.lock().exists(), "the file stays, only the lock on it is released");
-        // In some rounds, a command of an operator is the next to open the folder.
+        // In some rounds, an operator's command is the next process to open the folder.
         if round % 2 == 1 {
             let email = format!("after{round}@example.com");
             folder.site.ok(&["account", "add", &email, "--plan", "free"]);
@@ -161,7 +161,7 @@ fn slept_and_replaced(seed: u64) {
     let sleeper = folder.serve();
     let mut writer = writer("z", seed);
     write(&mut writer, &mut sleeper.client_with(&folder.key));
-    // Connected before the suspension, as a client would be.
+    // The client connects before the suspension.
     let mut woken = sleeper.client_with(&folder.key);
     assert_eq!(woken.get("/api/v1/portfolio").status, 200);
     sleeper.signal("STOP");
@@ -177,7 +177,7 @@ fn slept_and_replaced(seed: u64) {
         assert_eq!(status, 503, "a server without its lock returns {body}");
         assert!(body["error"].is_string(), "{body}");
     }
-    // It may serve reads, but reports that it is not ready.
+    // The server may serve reads, but reports that it is not ready.
     assert_eq!(woken.get("/api/v1/portfolio").status, 200);
     let (status, ready) = sleeper.client().get("/api/ready").answer();
     assert_eq!(status, 503, "{ready}");

@@ -1,7 +1,7 @@
 //! Deliveries of alert rules: previews, test messages, histories, and the link in mails.
 //!
-//! Nothing listens where this server sends mails and chat messages, so none is delivered. Whether one
-//! was attempted yet, and with what result, differs between runs.
+//! Nothing listens where this server sends mails and chat messages, so none is delivered. Whether a
+//! delivery was already attempted, and with what result, differs between runs.
 
 use dropdex::accounts::event::{Event, Transaction};
 use dropdex::accounts::journal_folder;
@@ -53,7 +53,7 @@ fn a_preview_counts_the_names_a_rule_would_match() {
         ("2026-02-10", 1),
         ("2026-02-08", 1),
         ("2026-02-06", 1),
-        // This one was registered again since.
+        // This name has been registered again since then.
         ("2026-02-01", 0),
         ("2026-01-01", 1),
     ];
@@ -127,7 +127,7 @@ fn a_test_message_is_queued_for_every_channel_and_listed() {
     listed["deliveries"].as_array_mut().expect("an array").iter_mut().for_each(untried);
     assert_eq!(listed, json!({"count": 2, "deliveries": newest_first}));
 
-    // A body is optional, and must be an empty object.
+    // A body is optional; if there is one, it must be an empty object.
     let test = format!("{PATH}/{id}/test");
     assert_eq!(client.send("POST", &test, &json!({})).status, 202);
     let answer = client.send("POST", &test, &json!({"now": true})).answer();
@@ -170,7 +170,7 @@ fn test_messages_of_a_day_are_limited() {
     let mut other = server.client_with(&site.account("other@example.com", "pro"));
     let theirs = add_alert(&mut other, "n");
     assert_eq!(post(&mut other, &format!("{PATH}/{theirs}/test")).status, 202);
-    // The count survives a restart and resets on the next day.
+    // The count survives a restart, and is reset on the next day.
     drop(server);
     let key = site.new_key("owner@example.com");
     for (day, status) in [(TODAY, 429), (TOMORROW, 202)] {
@@ -180,7 +180,7 @@ fn test_messages_of_a_day_are_limited() {
     }
 }
 
-/// Returns the secret in the link of the only mails, which no response contains.
+/// Returns the secret in the link of the only mails. No response contains it.
 fn unsubscribe_token(site: &Site) -> String {
     let mut token = None;
     dump(&Disk, &journal_folder(&site.data()), None, &mut |_, _, record| {
@@ -255,7 +255,7 @@ fn the_mail_link_unsubscribes_and_new_channels_resubscribe() {
         [json!({"type": "telegram", "chatId": "-100"})]
     );
 
-    // A PATCH with channels switches mail on again; any other leaves it off.
+    // A PATCH with channels switches mail on again; any other PATCH leaves it off.
     let renamed = client.send("PATCH", &one, &json!({"name": "renamed"})).json();
     assert_eq!(renamed["alert"]["channels"][0]["switchedOff"]["reason"], "unsubscribed");
     let channels = json!([{"type": "email"}]);
@@ -269,7 +269,7 @@ fn the_mail_link_unsubscribes_and_new_channels_resubscribe() {
     );
     assert_eq!(post(&mut client, &retry(chat)).answer(), off, "the chats are removed");
     assert_eq!(post(&mut client, &retry(NO_DELIVERY)).answer(), (404, error("not found")));
-    // The link keeps working; a rule without an active channel cannot be tested.
+    // The link continues to work; a rule without an active channel cannot be tested.
     let target = format!("/unsubscribe/{token}");
     assert_eq!(post(&mut reader, &target).status, 200);
     let refusal = "all channels of this alert rule are switched off; PATCH it with `channels` to \

@@ -44,7 +44,8 @@ fn a_watchlist_is_exported() {
     assert_eq!(client.send("PATCH", "/api/v1/watchlist/nowhere.com", &noted).status, 200);
     let list = client.get("/api/v1/watchlist").json();
     let text = csv(&client.get(WATCHLIST), "watchlist");
-    // Only the export shows when a name was added: its format is checked here, the order below.
+    // Only the export contains the time at which a name was added; the format of that time is
+    // checked here, the order below.
     let rows = records(&text);
     let added_at = |name: &str| {
         let row = rows.iter().find(|row| row[0] == name).expect("the name has a row");

@@ -126,7 +126,7 @@ fn every_member_of_a_filter_is_kept_and_has_its_parameter() {
     let rule = json!({"name": "all", "filter": all, "channels": [{"type": "email"}]});
     let body = client.send("POST", "/api/v1/alerts", &rule).json();
     assert_eq!(body["alert"]["filter"], all);
-    // Each member by itself finds the same names as its parameter.
+    // Each member on its own finds the same names as its parameter.
     for (filter, query) in [
         (json!({"notTlds": ["de"]}), "not_tld=de"),
         (json!({"minLength": 7, "maxLength": 9}), "min_len=7&max_len=9"),
@@ -166,7 +166,7 @@ fn a_rule_takes_the_filter_of_a_search() {
     let body = client.send("POST", "/api/v1/alerts", &rule(json!(id))).json();
     assert_eq!(body["alert"]["filter"], search["filter"]);
     assert_eq!(body["alert"]["searchId"], json!(id));
-    // With a filter of its own, the rule no longer belongs to the search.
+    // Once the rule has its own filter, it no longer belongs to the search.
     let target = format!("/api/v1/alerts/{}", body["id"]);
     let same = client.send("PATCH", &target, &json!({"name": "renamed"})).json();
     assert_eq!(same["alert"]["searchId"], json!(id));

@@ -66,7 +66,8 @@ fn settings_are_kept_as_they_are_sent() {
         "timeZone": "America/Argentina/Buenos_Aires",
     });
     assert_eq!(saved["alerts"], expected);
-    // A response can be sent back as a request: the shortened address stands for the stored one.
+    // A response can be sent back as a request, in which the shortened address stands for the
+    // stored one.
     let mut again = expected.clone();
     again.as_object_mut().expect("an object").remove("saved");
     let (status, saved) = settings(client.send("PUT", PATH, &again).answer());
@@ -166,7 +167,8 @@ fn each_entry_has_its_own_choice() {
     }
     let batch = json!({"domainNames": ["a.com"], "alerts": {"kinds": [], "channels": ["ntfy"]}});
     assert_eq!(client.send("POST", &format!("{WATCHLIST}/batch"), &batch).status, 400);
-    // Changes of other members keep it, and the list shows it. Removing a channel keeps it, too.
+    // Changes of other members keep the settings, and the list shows them. Removing a channel also
+    // keeps the settings.
     let settings = json!({"kinds": [], "channels": [{"type": "email"}]});
     assert_eq!(client.send("PUT", PATH, &settings).status, 200);
     assert_eq!(client.send("PATCH", &path, &json!({"note": "n"})).json()["alerts"], own);

@@ -11,7 +11,7 @@ use crate::common::{Client, Site};
 const PATH: &str = "/api/v1/watchlist";
 const EXTERNAL_TWO: &str = "[plans.pro]\nexternal_names = 2\n";
 
-/// Returns the score of a name by `dropdex score`, with the corpus's spread.
+/// Returns the score of a name by `dropdex score`, with its spread in the corpus.
 fn dqs(site: &Site, name: &str) -> Value {
     let line = site.ok(&["score", "--json", name]);
     let mut score: Value = serde_json::from_str(&line).expect("a line of JSON");
@@ -138,7 +138,8 @@ fn lists_are_sorted_as_requested() {
         "pending.com",
         "redeem.com",
         "gone.com",
-        // Registered again, never dropped, external: without a stage, so sorted by name.
+        // These names were registered again, never dropped or are external. They have no stage, so
+        // they are sorted by name.
         "back.com",
         "kept.de",
         "zz-external.com",
@@ -245,7 +246,7 @@ fn external_names_use_quota_until_a_list_contains_them() {
 fn renewed_counts_names_registered_again_since_they_were_added() {
     let site = site();
     let (server, mut client) = served(&site);
-    // Registered again before it was added.
+    // The name was registered again before it was added.
     watch(&mut client, "back.com");
     watch(&mut client, "redeem.com");
     watch(&mut client, "pending.com");

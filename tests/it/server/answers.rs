@@ -35,7 +35,8 @@ fn a_matching_etag_gives_304() {
         assert_eq!((again.status, again.body.len()), (304, 0), "{target}");
         for method in ["GET", "HEAD"] {
             let again = client.request(method, target, &[("If-None-Match", &tag)]);
-            // A 304 has no length: it would be that of the response that the client holds.
+            // A 304 has no length, because that would be the length of the response that the client
+            // already has.
             assert_eq!((again.status, again.header("content-length")), (304, None), "{target}");
         }
         let again = client.request("GET", target, &[("If-None-Match", &tag)]);
@@ -55,7 +56,7 @@ fn a_matching_etag_gives_304() {
         let held = [("If-None-Match", zipped_tag.as_str()), ("Accept-Encoding", "gzip")];
         assert_eq!(client.request("GET", target, &held).status, 304, "{target}");
     }
-    // Another query, another day or another vote has another ETag.
+    // Another query, another day or another vote results in a different ETag.
     let of = |client: &mut Client, target: &str| tag(&client.get(target));
     let searched = of(&mut client, "/api/v1/search?q=name");
     assert_ne!(searched, of(&mut client, "/api/v1/search?q=name0"));
@@ -171,7 +172,8 @@ fn head_is_get_without_a_body() {
             let get = client.request("GET", &target, &headers);
             let head = client.request("HEAD", &target, &headers);
             assert_eq!((head.status, head.body.len()), (get.status, 0), "{target}");
-            // Omits headers that differ between requests, and the framing of a body of unknown length.
+            // Headers that differ between requests, and the framing of a body of unknown length,
+            // are omitted.
             let kept = |response: &Response| -> Vec<(String, String)> {
                 let differ = ["date", "x-ratelimit-remaining", "x-request-id", "transfer-encoding"];
                 let headers = response.headers.iter();

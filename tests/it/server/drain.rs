@@ -48,7 +48,7 @@ fn a_drain_fails_readiness_first_and_keeps_serving() {
     assert!(std::net::TcpStream::connect(address).is_err(), "the port is closed");
 }
 
-/// Sends the head of a request and not yet its body.
+/// Sends the head of a request, but not yet its body.
 fn half_a_request(site: &Site, server: &Server) -> std::net::TcpStream {
     let key = site.account("half@example.com", "api");
     let mut stream = connect(server);
@@ -163,7 +163,7 @@ fn sockets_can_be_passed_to_the_server() {
         .expect("sent");
     let binary = site.command(&["serve", "--today", TODAY, "--listen", "127.0.0.1:1"]);
     let mut command = Command::new("sh");
-    // As systemd does: the socket is descriptor 3, and `LISTEN_PID` is the process ID.
+    // As with systemd, the socket is descriptor 3, and `LISTEN_PID` is the process ID.
     command.args(["-c", "exec 3<&0 0</dev/null; LISTEN_PID=$$ LISTEN_FDS=1 exec \"$@\"", "sh"]);
     command.arg(binary.get_program()).args(binary.get_args());
     for (name, value) in binary.get_envs() {
@@ -177,7 +177,7 @@ fn sockets_can_be_passed_to_the_server() {
     early.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
     let answer = String::from_utf8(rest(&mut early)).expect("UTF-8");
     assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
-    // Printed once requests are served, perhaps a moment after the first response.
+    // The line is printed once requests are served, perhaps a moment after the first response.
     let mut said = String::new();
     let mut told = BufReader::new(child.stdout.take().expect("it is piped"));
     told.read_line(&mut said).expect("its address is printed");

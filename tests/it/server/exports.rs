@@ -13,8 +13,8 @@ use crate::common::{Server, Site, wait};
 use super::TODAY;
 
 const EXPORT: &str = "/api/export/drops";
-/// Time for which an export may stall: enough for every request before the wait, even on a busy
-/// machine.
+/// Time for which an export may stall, which is enough for every request before the wait, even on a
+/// busy machine.
 const STALL_SECONDS: u64 = 6;
 
 /// Sends a request for an export over HTTP/2 and returns the response. Its body is not read.
@@ -80,8 +80,8 @@ fn an_account_runs_two_exports_and_a_stalled_one_gives_its_slot_back() {
     // The refused request is not counted, and other accounts use the remaining slots.
     let mut others = server.client_with(&other);
     assert_eq!(others.get(EXPORT).status, 200);
-    // The streams are still open and the connection is busy, but both exports have ended: otherwise
-    // they would be complete once they are read.
+    // The streams are still open and the connection is busy, but both exports have ended;
+    // otherwise, reading them would yield complete files.
     wait::until(Duration::from_secs(50), "the slots are free", || exports_running(&server) == 0);
     assert!(
         began.elapsed() >= Duration::from_secs(STALL_SECONDS),
@@ -89,7 +89,7 @@ fn an_account_runs_two_exports_and_a_stalled_one_gives_its_slot_back() {
     );
     assert_eq!(client.get(EXPORT).status, 200);
     let ended = runtime.block_on(async {
-        // Reads both at once: each holds a part of the connection's window.
+        // Reads both at once, because each holds a part of the connection's window.
         let read = unread.into_iter().map(async |response| {
             let mut body = response.into_body();
             let mut is_aborted = false;

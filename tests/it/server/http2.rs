@@ -80,8 +80,8 @@ fn the_host_is_recognised_as_in_http1() {
     });
 }
 
-/// A client that does not read loses only that response: other requests on the connection, as behind a
-/// proxy, have their own time.
+/// A client that does not read a response loses only that response. Other requests on the connection,
+/// which may come from other clients of a proxy, have their own deadlines.
 #[test]
 fn an_unread_http2_stream_does_not_block_others() {
     let (site, server) =
@@ -232,7 +232,7 @@ fn floods_of_frames_are_bounded() {
 fn endless_heads_are_cut_off() {
     let (_site, server) = served(1, SHORT);
     let memory = resident(&server);
-    // An endless head: 16 KiB of one literal header that is never indexed.
+    // An endless head, in pieces of 16 KiB, with a literal header that is never indexed.
     let piece = [&[0x10, 1, b'x', 0x7f, 0x81, 0x7d][..], &[b'y'; 16_000]].concat();
     let sent = flood(&server, 10_000, |number| {
         let kind = if number == 0 { 1 } else { 9 };
@@ -241,7 +241,7 @@ fn endless_heads_are_cut_off() {
     runs::say(&format!("{sent} frames of a head"));
     assert!(sent < 10_000, "it may go on for ever");
     assert_bounded(&server, memory);
-    // The same with empty frames.
+    // The same head with empty frames.
     let sent =
         flood(&server, 1_000_000, |number| frame(if number == 0 { 1 } else { 9 }, 0, 1, b""));
     assert!(sent < 1_000_000, "it may go on for ever");

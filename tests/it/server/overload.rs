@@ -98,7 +98,8 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
-/// Log-ins of one network or to one account are refused before they wait, so these come from many.
+/// Log-ins from one network or to one account are refused before they wait, so these come from many
+/// networks.
 #[test]
 fn excess_log_ins_are_shed_with_retry_after() {
     const LOG_INS: usize = 100;
@@ -167,10 +168,10 @@ impl Load {
     }
 }
 
-/// A page that takes milliseconds of a core.
+/// A page that takes milliseconds of CPU time.
 const QUESTION: &str = "GET /?view=all HTTP/1.1\r\nHost: a\r\n\r\n";
 
-/// Closed load: this many clients that each send a request after each response.
+/// Closed load: this many clients, each of which sends its next request after a response.
 async fn closed(server: &Server, clients: usize, time: Duration) -> Load {
     let (door, until) = (Door::to(server), Instant::now() + time);
     let tasks: Vec<_> = (0..clients)
@@ -219,7 +220,8 @@ fn stay_on(core: &str) {
     assert!(put.success(), "the figure needs two cores");
 }
 
-/// Starts a server on a core of its own, the only one that it sees; the test runs on another.
+/// Starts a server on a core of its own, which is the only one that it sees; the test runs on
+/// another core.
 fn apart() -> (Site, Server) {
     stay_on("0");
     let served = served(2_000, "");
@@ -227,8 +229,8 @@ fn apart() -> (Site, Server) {
     served
 }
 
-/// Returns the seconds for which this machine wanted to work, and those that its host gave to other
-/// guests.
+/// Returns the seconds during which this machine had work to do, and those that its host gave to
+/// other guests.
 fn wanted_and_stolen() -> (f64, f64) {
     let stat = std::fs::read_to_string("/proc/stat").expect("Linux has it");
     let all = stat.lines().next().expect("the sum of all cores").split_whitespace().skip(1);
@@ -244,11 +246,12 @@ fn core_seconds(server: &Server) -> f64 {
     let ticks = |place: usize| -> f64 {
         fields.split(' ').nth(place).and_then(|ticks| ticks.parse().ok()).expect("ticks")
     };
-    // User and system time: fields 14 and 15; the first one here is field 3.
+    // User and system time are fields 14 and 15; the first field here is field 3.
     (ticks(11) + ticks(12)) / 100.0
 }
 
-/// Returns the share of refusals sent within 5 ms of their head, as measured by the server.
+/// Returns the share of refusals that were sent within 5 ms after the request head, as measured by
+/// the server.
 fn at_once(metrics: &mut Client) -> f64 {
     let answer = metrics.get("/metrics");
     let text = answer.text();
@@ -265,14 +268,14 @@ fn at_once(metrics: &mut Client) -> f64 {
 
 #[test]
 fn goodput_holds_at_three_times_saturation() {
-    // The small size has few slots, so that few clients are too many.
+    // The small size has few slots, so that a few clients already exceed them.
     let (_site, server) = if runs::full() { apart() } else { served(2_000, "max_reads = 4\n") };
     // The loads take turns, since the speed of a shared machine varies.
     let turns = runs::figure(1, 32) as u32;
     let time = Duration::from_secs(if runs::full() { 3 } else { 1 });
     runtime().block_on(async {
         closed(&server, 4, time).await;
-        // The higher rate of few and of many clients.
+        // The higher of the rates with few and with many clients.
         let few = closed(&server, 4, time).await.good.len();
         let many = closed(&server, 16, time).await.good.len();
         let clients = if few > many { 4 } else { 16 };

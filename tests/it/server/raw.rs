@@ -36,7 +36,7 @@ pub fn drip(stream: &mut TcpStream, bytes: &[u8], every: Duration) -> Duration {
         if stream.write_all(&[*byte]).is_err() {
             break;
         }
-        // Waits, and detects a closed connection.
+        // Waits, and checks whether the connection was closed.
         match stream.peek(&mut [0]) {
             Ok(_) => break,
             Err(err) if matches!(err.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
@@ -69,8 +69,8 @@ pub fn resident_of(pid: u32) -> u64 {
     kib * 1024
 }
 
-/// Asserts that the time since `began` is the deadline or a little more. Only full runs are strict about
-/// how much more, because a busy machine can be seconds late.
+/// Asserts that the time since `began` is the deadline or a little more. Only full runs limit the excess
+/// strictly, because a busy machine can be seconds late.
 #[track_caller]
 pub fn assert_in_time(began: Instant, deadline: Duration) {
     let took = began.elapsed();

@@ -67,7 +67,7 @@ fn a_slow_head_is_closed() {
         drip(&mut stream, b"X", SECOND / 10);
         assert_in_time(began, SECOND);
     }
-    // The same for the second request on a connection.
+    // The same holds for the second request on a connection.
     let mut stream = connect(&server);
     stream.write_all(b"GET /api/health HTTP/1.1\r\nHost: a\r\n\r\n").expect("it listens");
     let read = stream.read(&mut [0; 4096]).expect("an answer");
@@ -185,9 +185,9 @@ fn thousands_of_silent_connections_do_not_slow_others() {
          all ended {took:?} later",
         silent.len()
     ));
-    // Buffers and a task; about 13 KiB each were measured.
+    // A connection has buffers and a task; about 13 KiB were measured.
     assert!(grown < 32 * silent.len() as u64, "{grown} KiB more");
-    // Neither holds on a machine that runs other tests at the same time.
+    // These two limits do not hold on a machine that runs other tests at the same time.
     if runs::full() {
         assert!(took <= 6 * SECOND, "all ended {took:?} later");
         let most = 50 * quiet.max(Duration::from_millis(1));

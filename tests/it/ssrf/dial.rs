@@ -23,7 +23,7 @@ use crate::common::{Site, wait};
 /// Deadline for another test to release a port.
 const PORT_MAX: Duration = Duration::from_secs(120);
 
-/// Calls as the delivery of a webhook does, with these addresses allowed.
+/// Makes a call like the delivery of a webhook, with these addresses allowed.
 struct Caller {
     runtime: tokio::runtime::Runtime,
     client: Client,
@@ -39,7 +39,7 @@ impl Caller {
         Caller { runtime: runtime.expect("a runtime"), client }
     }
 
-    /// Sends a message to an address as if it had been accepted before.
+    /// Sends a message to an address as if the address had been accepted before.
     fn call(&self, url: &str) -> Result<(), SendError> {
         let url = WebhookUrl::from_stored(url.to_owned());
         let secret = Secret::new("whsec_AAAA".into());
@@ -54,8 +54,8 @@ impl Caller {
     }
 }
 
-/// Starts canaries at every address of this machine, on both public ports; on the one below 1,024 if
-/// the system allows it. Waits for ports that another test uses.
+/// Starts canaries at every address of this machine, on both public ports, but on the one below
+/// 1,024 only if the system allows it. Waits for ports that another test uses.
 fn canaries() -> Vec<Canary> {
     let everywhere = |port: u16| {
         let both = Canary::at(&format!("[::]:{port}"));
@@ -90,7 +90,7 @@ fn private_addresses_are_never_dialled() {
     }
     caller.assert_failure("https://localhost:8443/", Failure::Refused);
     caller.assert_failure(&format!("https://nowhere.{ZONE}:8443/"), Failure::Unreachable);
-    // Public when checked, private when dialled.
+    // The address is public when it is checked and private when it is dialled.
     for inside in ["A 127.0.0.1", "AAAA ::1", "CNAME loop", "AAAA ::ffff:127.0.0.1"] {
         knot.replace("rebound A 8.8.8.8");
         let url = url::Url::parse(&format!("https://rebound.{ZONE}:8443/")).expect("a URL");
@@ -150,12 +150,13 @@ fn a_receiver_redirects_nowhere() {
         caller.assert_failure(&hook("/head"), Failure::Unreachable);
         caller.assert_failure(&hook("/close"), Failure::Unreachable);
     }
-    // Each request used one connection, to the intended receiver, with its host name.
+    // Each request opened one connection, to the intended receiver, and sent the receiver's host
+    // name.
     let seen = receiver.seen();
     assert_eq!(receiver.connections(), seen.len());
     let hosts = [format!("{name}:{port}"), format!("127.0.0.1:{port}")];
     assert!(seen.iter().all(|seen| hosts.iter().any(|host| host == seen.header("host"))));
-    // A public and a private address together: both are refused.
+    // A name with a public and a private address is refused.
     caller.assert_failure(&format!("https://both.{ZONE}:{port}/"), Failure::Refused);
     // The peer must have a certificate for the name.
     let strict = Caller::new(knot.address(), &allow, None);
@@ -165,8 +166,8 @@ fn a_receiver_redirects_nowhere() {
     assert_eq!(canary.calls(), 0);
 }
 
-/// The whole path: rules that were accepted while their names were public, a list that goes live, and
-/// every variable set that makes other clients use a proxy.
+/// The whole path: rules that were accepted while their names were public, a list that goes live,
+/// with every environment variable set that makes other clients use a proxy.
 #[test]
 fn the_server_dials_neither_rebound_names_nor_proxies() {
     let canaries = canaries();

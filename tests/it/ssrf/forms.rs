@@ -1,6 +1,6 @@
-//! Addresses that are not public, in every notation that some parser accepts. The ranges are written
-//! down here a second time, from the IANA special-purpose registries and the documentation of clouds,
-//! so that a mistake in the service's table is not repeated in the test.
+//! Addresses that are not public, in every notation that some parser accepts. The ranges are taken a
+//! second time from the IANA special-purpose registries and the documentation of clouds, so that the
+//! test does not repeat a mistake in the service's table.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -115,7 +115,7 @@ pub fn is_denied_v6(address: Ipv6Addr) -> bool {
     })
 }
 
-/// Returns `address` as a host, in every notation that parses as it.
+/// Returns `address` as a host, in every notation that parses as this address.
 pub fn spellings(address: Ipv4Addr) -> Vec<String> {
     let [a, b, c, d] = address.octets();
     let whole = u32::from(address);

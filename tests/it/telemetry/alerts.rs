@@ -44,7 +44,7 @@ fn the_dashboards_queries_are_valid_promql() {
         }
     }
     assert!(asked.len() > 40, "{asked:?}");
-    // Replaces Grafana's variables.
+    // Replaces the variables of Grafana by values.
     let rules: Vec<Value> = asked
         .iter()
         .map(|expr| expr.replace("$__rate_interval", "1m").replace('$', ""))

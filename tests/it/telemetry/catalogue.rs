@@ -1,4 +1,4 @@
-//! Every recorded metric is documented, and vice versa, by the metric names in the source.
+//! Every metric whose name occurs in the source is documented, and vice versa.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -74,7 +74,7 @@ fn dashboard_alerts_and_documentation_name_existing_metrics() {
     {
         let unknown: Vec<String> = words(&read(&here(file)))
             .into_iter()
-            // The prefix by itself stands for all metrics.
+            // The prefix without a name stands for all metrics.
             .filter(|word| word != "dropdex_" && !told.contains(base(word, &told)))
             .collect();
         assert!(unknown.is_empty(), "{file} names metrics that do not exist: {unknown:?}");

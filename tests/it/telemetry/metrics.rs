@@ -140,7 +140,7 @@ fn a_scrape_reports_counters_and_gauges() {
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(scrape.value(&format!("dropdex_build_info{{version=\"{version}\"}}")), 1.0);
 
-    // Every counter is exported, and no label holds client input.
+    // Every counter is exported, and no label contains client input.
     let described: BTreeSet<String> =
         METRICS.iter().map(|metric| metric.name.trim_end_matches("_total").to_owned()).collect();
     let unknown: Vec<_> = scrape.names.difference(&described).collect();
