@@ -1,8 +1,8 @@
 //! Checks the parts of the module map in `src/ARCHITECTURE.md` that the compiler does not enforce.
 //!
 //! Rooms of the root package import only what [`MAY_IMPORT`] allows; the modules of a folder do not import
-//! each other in a cycle; and a comment that names a document names one that exists. For the first two,
-//! comments, literals and inline tests do not count.
+//! each other in a cycle; and documents that comments name exist. For the first two checks, comments,
+//! literals and inline tests do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,16 +13,16 @@ use regex::{Captures, Regex};
 
 /// Rooms of the root package, each with the rooms it may import. `app` and `cli` may import all others.
 const MAY_IMPORT: &[(&str, &str)] = &[
-    // Files in, an archive out; knows paths, no content.
+    // Files in, an archive out; it knows paths, but not content.
     ("backup", "vocab"),
-    // Checks that users request wait in `service`.
+    // Registry checks that users request wait in `service`.
     (
         "workers",
         "vocab query service index intake changes cluster accounts backup telemetry outbound",
     ),
-    // Connections and deadlines: it can refuse requests, but does not know their meaning.
+    // Connections and deadlines: the server can refuse requests, but does not know their meaning.
     ("server", "vocab telemetry service edge"),
-    // A setting is parsed into what its reader takes.
+    // A setting is parsed into the type that the code using it takes.
     ("config", "vocab feeds zones index intake telemetry outbound sources web server cluster"),
     // A server of a cluster: its log, its peers, the lead, and files for all nodes.
     ("nodes", "vocab corpus index intake changes cluster accounts outbound workers config"),
@@ -52,7 +52,7 @@ fn documents_named_in_comments_exist() {
     assert!(missing.is_empty(), "\n{}\n", missing.join("\n"));
 }
 
-/// Places of modules in the tree, from `src` (`feeds/zone.rs` is `[feeds, zone]`), and what each imports.
+/// Paths of modules below `src` (`feeds/zone.rs` is `[feeds, zone]`), each with its imports.
 type Modules = BTreeMap<Vec<String>, Vec<Vec<String>>>;
 
 /// The modules under `src`.
@@ -142,7 +142,7 @@ fn faults(modules: &Modules) -> Vec<String> {
 }
 
 /// Returns, for each module, the modules of its own folder that it or a module below it imports. A
-/// folder's `mod.rs` is above its modules, so its imports do not count.
+/// folder's `mod.rs` is above the modules of the folder, so its imports do not count.
 fn siblings(modules: &Modules) -> BTreeMap<&[String], BTreeSet<&[String]>> {
     let mut siblings = BTreeMap::<_, BTreeSet<_>>::new();
     for (path, to) in modules.iter().flat_map(|(path, to)| to.iter().map(move |to| (path, to))) {

@@ -1,6 +1,6 @@
-//! Verification with registries that speak real RDAP over real HTTP, each with limits of its own: the
-//! states that users see, the order and frequency of queries, and what a restart remembers. The DNS
-//! checks use a real name server.
+//! Verification with registries that speak real RDAP over real HTTP, each with limits of its own:
+//! covers the states that users see, the order and frequency of queries, and the state after a
+//! restart. The DNS checks use a real name server.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -121,7 +121,7 @@ fn watchlists_show_registry_states() {
         ("forbidden.com", Says::Status(403), Some("unknown")),
         ("packed.com", Says::Coded("gzip"), Some("registered")),
         ("brotli.com", Says::Coded("br"), Some("unknown")),
-        // Neither a registry with RDAP nor a name server knows this one.
+        // Neither a registry with RDAP nor a name server knows this name.
         ("nobody.de", Says::NotFound, Some("unknown")),
         ("circle.com", Says::Elsewhere(here), None),
         ("inside.com", Says::Elsewhere(within), None),
@@ -217,7 +217,7 @@ fn a_server_that_is_down_is_not_tried_with_every_name() {
     }
     until("the other server's names are verified", || verified(&mut client) == 30);
     until("it counts as down", || com.asked() >= 5);
-    // Five failures in a row, and the query that was in flight with the fifth.
+    // There are five failures in a row, and one query that was in flight with the fifth.
     assert!(com.asked() <= 6, "asked {} times", com.asked());
     server.stop();
 }
@@ -245,8 +245,8 @@ fn a_shutdown_loses_no_response() {
     assert_eq!(com.exceeded(), 0);
 }
 
-/// The bootstrap registry is requested once a day, with the ETag of the stored copy; a new one is used
-/// at once, one that lost half of its entries is not.
+/// The bootstrap registry is requested once a day, with the ETag of the stored copy; a new registry is
+/// used at once, but one that lost half of its entries is not.
 #[test]
 fn the_bootstrap_registry_is_kept_and_requested_with_its_etag() {
     let (com, other) = (RdapServer::start(), RdapServer::start());
@@ -274,7 +274,8 @@ fn the_bootstrap_registry_is_kept_and_requested_with_its_etag() {
     let tag = || Some("\"one\"".to_owned());
     run("2026-11-23", "c.com");
     assert_eq!(com.bootstrap_log()[1..], [(tag(), 304)]);
-    // Fewer than half of the entries, garbage, and an older version: the stored copy stays in use.
+    // The response has fewer than half of the entries, is garbage, or is an older version; the
+    // stored copy stays in use.
     let lost: [(&[&str], &RdapServer); 1] = [(&["com"], &other)];
     for (day, body) in [
         ("2026-11-25", bootstrap_of(&lost, "2026-11-01T00:00:00Z")),
@@ -302,8 +303,9 @@ fn the_bootstrap_registry_is_kept_and_requested_with_its_etag() {
     assert_eq!(com.bootstrap_log().last(), Some(&(None, 200)));
 }
 
-/// Registered names are looked up in the DNS. Their registry is queried only at long intervals, or when
-/// the DNS no longer delegates them. Names without an RDAP server are only looked up in the DNS.
+/// Registered names are looked up in the DNS. The registry of these names is queried only at long
+/// intervals, or when the DNS no longer delegates them. Names without an RDAP server are only looked up
+/// in the DNS.
 #[test]
 fn the_dns_replaces_queries_of_registries() {
     let com = RdapServer::start();
@@ -367,13 +369,13 @@ fn the_dns_replaces_queries_of_registries() {
 struct Watched {
     name: String,
     owner: usize,
-    /// 0 is not in the index, 1 near its release, 2 any other.
+    /// 0: not in the index; 1: near its release; 2: any other name.
     urgency: usize,
     /// Days to the release, for names near it.
     days: i32,
 }
 
-/// Accounts of the large run; the last one watches only [`FEW`] names of each urgency.
+/// Number of accounts in the large run; the last one watches only [`FEW`] names of each urgency.
 const ACCOUNTS: usize = 4;
 const FEW: usize = 3;
 
@@ -388,7 +390,7 @@ fn names(count: usize) -> Vec<Watched> {
     large.chain((0..3 * FEW).map(|n| name(count + n, small))).collect()
 }
 
-/// Adds them to their owners' watchlists, several at a time so that they share syncs.
+/// Adds the names to their owners' watchlists, several at a time so that they share syncs.
 fn watch_all(server: &Server, keys: &[String], names: &[Watched]) {
     const AT_ONCE: usize = 16;
     std::thread::scope(|scope| {
@@ -405,7 +407,7 @@ fn watch_all(server: &Server, keys: &[String], names: &[Watched]) {
 
 /// 10,000 watched names of four accounts and one server with limits of its own. The limits are never
 /// exceeded, names are queried in order of urgency with accounts in turns, and a restart after SIGKILL
-/// resumes where it ended.
+/// resumes where the previous run ended.
 #[test]
 fn thousands_of_names_are_verified_in_order_within_limits_and_over_a_crash() {
     const RATE: u32 = 400;
@@ -413,8 +415,8 @@ fn thousands_of_names_are_verified_in_order_within_limits_and_over_a_crash() {
     let com = RdapServer::start();
     com.publish_servers(&[(&["com"], &com)]);
     com.say_otherwise(Says::held_since("2000-01-01"));
-    // The rate, plus one query for each end of the second and one that was late; and the queries in
-    // flight, whose time of arrival varies.
+    // The bound is the rate, plus one query for each end of the second and one that was late, plus
+    // the queries in flight, whose time of arrival varies.
     let limits =
         Limits { in_a_second: RATE as usize + 4, at_once: 2, think: Duration::from_millis(1) };
     com.limit(limits);
@@ -474,7 +476,7 @@ fn thousands_of_names_are_verified_in_order_within_limits_and_over_a_crash() {
     ));
 }
 
-/// Returns the number of records in the journal: observations are written in groups.
+/// Returns the number of records in the journal; observations are written in groups.
 fn records(site: &Site) -> usize {
     let stats: Value = serde_json::from_str(&site.ok(&["journal", "stats"])).expect("JSON");
     stats["records"].as_u64().expect("a number") as usize
@@ -496,7 +498,8 @@ fn asked_again(
         assert!(seen.insert(&asked.name), "{} twice", asked.name);
         if let Some(place) = places.get(asked.name.as_str()) {
             again += 1;
-            // Responses arrive in another order than queries, by as many as are in flight at once.
+            // Responses arrive in a different order than queries, displaced by up to the number of
+            // queries in flight.
             assert!(first.len() - place <= UNWRITTEN_MAX + 2, "{} was on disk", asked.name);
         }
     }
@@ -505,8 +508,8 @@ fn asked_again(
 }
 
 /// Checks that names come class by class, and each account's names within a class by their release. Two
-/// queries are in flight at once, and one may be delayed while several others pass: a few may come
-/// late.
+/// queries are in flight at once, and one may be delayed while several others overtake it, so a few may
+/// come late.
 fn assert_in_order(log: &[&Watched]) {
     let sorted_but_for_a_few = |keys: &[usize], what: &str| {
         let mut highest = 0;

@@ -53,7 +53,7 @@ fn zone_files_of_a_few_days_become_drops() {
     let site = Site::new();
     ingest(&site, &zone(&site, 0, &names(200, &[])));
     for on in 1..=3 {
-        // Number 7 is renewed on the third day.
+        // Name number 7 is renewed on the third day.
         let gone: &[usize] = if on < 3 { &[5, 6, 7] } else { &[5, 6] };
         let printed = ingest(&site, &zone(&site, on, &names(200, gone)));
         assert!(printed.contains("\"compared\""), "{printed}");
@@ -105,11 +105,11 @@ fn kills_leave_the_same_drops() {
     for (on, names) in (0..).zip(&days) {
         let begun = Instant::now();
         ingest(&calm, &zone(&calm, on, names));
-        // An attempt that completes leaves no work for the next ones.
+        // If an attempt completes, there is no work left for the next ones.
         let soon = begun.elapsed() * 3 / 4;
         let path = zone(&killed, on, names);
         let args = ["ingest", "--local", path.to_str().expect("UTF-8")];
-        // Requests missed after an aborted attempt are made on the next day.
+        // Requests that were omitted after an aborted attempt are made on the next day.
         let tries = 3 * wanted.div_ceil(DAYS as usize);
         let by_now = wanted.min(wanted * (on as usize + 1) / (DAYS as usize - 4));
         for _ in 0..tries {
