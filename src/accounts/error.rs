@@ -62,7 +62,7 @@ pub enum WriteError {
     Password(#[from] PasswordError),
 }
 
-/// The part of a request that is invalid in [`WriteError::Invalid`]. A number is a position in a list.
+/// The part of a request that is invalid in [`WriteError::Invalid`]. A number in the path is a position in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidField {
     Registrar,

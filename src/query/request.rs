@@ -189,7 +189,7 @@ named_enum! {
 }
 parse_named!(Counting);
 
-/// The position of a row, valid in any generation. The next page begins after it.
+/// The position of a row, valid in any generation. The next page begins after this row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowPosition {
     /// Value of the sort key; 0 for [`SortKey::Name`].

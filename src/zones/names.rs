@@ -144,7 +144,7 @@ impl<const N: usize> NamesReader<N> {
         self.is_at_name.then_some((&self.name[..], self.extra))
     }
 
-    /// Returns the extra bytes of the current name and advances, if it is this name.
+    /// If the current name is this name, returns its extra bytes and advances.
     ///
     /// # Errors
     /// As for [`NamesReader::next`].

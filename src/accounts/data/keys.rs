@@ -65,7 +65,7 @@ impl Key {
         self.until.is_none_or(|until| now < until)
     }
 
-    /// Returns the days from its creation to its expiry.
+    /// Returns the days from the creation of the key to its expiry.
     pub fn lifetime_days(&self) -> Option<u16> {
         let lifetime = self.until?.instant() - self.created?.start();
         u16::try_from(lifetime.num_days()).ok()

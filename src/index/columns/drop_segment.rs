@@ -1,5 +1,5 @@
-//! The drops list as a tantivy index of one segment: trigrams of labels, and fast fields. In: the columns
-//! of dropped names by doc. Out: a folder that [`tantivy::Index`] opens.
+//! The drops list as a tantivy index of one segment: trigrams of labels, and fast fields. Input: the
+//! columns of dropped names by doc. Output: a folder that [`tantivy::Index`] opens.
 //!
 //! Names registered again follow those of the list. They have values but no trigrams, and are deleted
 //! for tantivy, so that its searchers find the list only.

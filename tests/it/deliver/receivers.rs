@@ -78,7 +78,7 @@ fn failing_receivers_do_not_delay_a_healthy_one() {
     assert!(ids(&seen).iter().all(|id| *id == ids(&seen)[0] && id.starts_with("msg_")));
     assert!(seen.windows(2).all(|two| two[0].body == two[1].body));
     assert!(seen.windows(2).all(|two| second(&two[0]) <= second(&two[1])));
-    // The receiver requested two seconds; the pause is between one and two.
+    // The receiver requested a pause of two seconds; the actual pause is one to two seconds.
     world.wait(busy_rule, "delivered");
     let seen = busy.seen();
     assert_eq!((seen.len(), ids(&seen)[0]), (2, ids(&seen)[1]));
