@@ -86,8 +86,8 @@ impl Store {
     }
 
     /// Records the outcomes of attempts that ended at `at`, and returns the channels that they
-    /// switch off. When a message is given up, its channel is also switched off if nothing was
-    /// delivered to it for five days. Deliveries that are already finished do not change.
+    /// switch off. When a delivery has failed after its last attempt, its channel is also switched off if
+    /// nothing was delivered to it for five days. Deliveries that are already finished do not change.
     ///
     /// # Errors
     /// [`WriteError::Journal`]: the first outcomes may be recorded.
