@@ -574,7 +574,7 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[json::<hidden::HiddenResponse>(200, "A page of names.")]),
     Operation::post("/api/v1/hidden", |of| post(guarded(of, hidden::hide)))
         .named(Group::Watchlist, "hideNames", "Hide up to 1,000 names")
-        .description("Hides all names or none: an invalid name rejects the request.")
+        .description("Hides all names or none: the request is refused if any name is invalid.")
         .parameters(&[IDEMPOTENCY])
         .body::<hidden::HideRequest>()
         .responses(&[json::<hidden::HideResponse>(200, "How many were added."), PLAN_LIMIT, KEY_REUSED]),

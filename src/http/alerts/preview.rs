@@ -29,7 +29,7 @@ use crate::vocab::limits::PREVIEW_SAMPLES;
 pub struct PreviewResponse {
     /// Number of names that match now.
     today: u32,
-    /// Number of names that the rule would have sent on each of the last days with lists, newest
+    /// Number of names that the rule would have sent on each of the most recent days that have lists, newest
     /// first.
     per_day: Vec<DayCount>,
     /// The day of the newest list, and the number of names that the rule would have sent for it; `null`

@@ -75,7 +75,7 @@ pub struct OneWatchAlerts<'a> {
     "digestHour": 8, "quietHours": {"from": 22, "to": 7}, "timeZone": "Europe/Berlin"
 }))]
 pub struct WatchAlertsRequest {
-    /// Kinds of changes to send; empty to send only those of names with settings of their own.
+    /// Kinds of changes to send. If empty, changes are sent only for names with settings of their own.
     #[schema(value_type = Vec<ChangeKind>, max_items = 8)]
     pub kinds: Option<Vec<String>>,
     /// Channels; if empty, no messages are sent. Channels that were switched off are switched on

@@ -1,6 +1,6 @@
 //! Preview of an alert rule: how many names match today, and how many it would have sent on each of
-//! the last days, by the conditions of delivery ([`Moved`]). A preview takes one walk over the
-//! matches, up to the whole drops list.
+//! the most recent days that have lists, by the conditions of delivery ([`Moved`]). A preview takes one
+//! walk over the matches, up to the whole drops list.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -22,8 +22,8 @@ const DOCS_PER_US: u32 = 100;
 pub struct Preview<'a> {
     /// Number of names that match now and are in one of the stages of the rule.
     pub today: u32,
-    /// The last [`PREVIEW_DAYS`] days with lists up to today, newest first, and the number of names
-    /// that the rule would have sent on each.
+    /// The most recent [`PREVIEW_DAYS`] days that have lists, up to today, newest first, with the number of
+    /// names that the rule would have sent on each.
     pub per_day: Vec<(Day, u32)>,
     /// The day of the newest list, and the number of names that the rule would have sent for it.
     pub latest: Option<(Day, u32)>,

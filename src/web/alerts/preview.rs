@@ -25,7 +25,7 @@ pub struct Preview {
     /// Names that match today.
     matches: u32,
     today: Day,
-    /// Matches on the last days with lists, newest first.
+    /// The most recent days that have lists, newest first, with the number of matches on each.
     per_day: Vec<(Day, u32)>,
     /// Matches in the newest list.
     latest: Option<(Day, u32)>,
@@ -110,7 +110,7 @@ impl Preview {
         }
     }
 
-    /// Renders a bar for each of the last days with lists, oldest first.
+    /// Renders a bar for each of the most recent days that have lists, oldest first.
     fn chart(&self) -> Markup {
         let (height, width, gap) = BARS;
         let most = self.per_day.iter().map(|(_, count)| *count).max().unwrap_or(0).max(1);
