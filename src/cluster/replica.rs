@@ -44,8 +44,8 @@ pub trait Replica: Send + Sync + 'static {
     /// another node has changed one of its keys since it was decided.
     fn touched(&self, transaction: &Self::Transaction) -> Vec<u64>;
 
-    /// Applies transactions up to a position of the shared log, at once. `at` is the position in
-    /// the journal.
+    /// Applies the transactions up to the position `shared` of the shared log in one step: readers see the
+    /// changes of all of them or of none. `at` is the position in the journal.
     fn apply(&self, transactions: Vec<Self::Transaction>, shared: SharedPosition, at: Position);
 }
 

@@ -517,7 +517,7 @@ impl<R: Replica> Sequencer<R> {
             self.change(|it| it.cut_off = None);
         }
         if last > self.known_end {
-            // Earlier time does not count as silence.
+            // Time before this point does not count as silence.
             (self.known_end, self.heard_at) = (last, now);
         }
         if last >= position {

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-/// The server's slot of a request that may take long. Dropping the last clone frees it.
+/// The server's slot of a request that may take a long time. Dropping the last clone frees it.
 #[derive(Clone)]
 pub struct ServerSlot(#[expect(dead_code, reason = "held until drop")] Arc<dyn Any + Send + Sync>);
 

@@ -61,7 +61,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// An operation that needs a key of plan Pro or above and changes user data.
+    /// An operation that changes user data and needs a key on the Pro plan or above.
     const fn new(method: &'static str, path: &'static str, route: MakeRoute) -> Operation {
         Operation {
             method,
@@ -210,9 +210,9 @@ pub struct Queries(pub &'static [Parameter]);
 pub enum Access {
     /// No credentials.
     Everybody,
-    /// A key of plan Pro or above. Counts one request.
+    /// A key on the Pro plan or above. Counts one request.
     Key,
-    /// A key or a session of plan Core or above. Counts one export.
+    /// A key or a session on the Core plan or above. Counts one export.
     Export,
 }
 

@@ -20,7 +20,7 @@
 //!   and the delta that extends it. The delta has all names with the labels of newer lists, which
 //!   are hidden in the base.
 //! - **name order**: byte order of the full name in A-label form (`a-b.com`, `a.com`, `a.de`,
-//!   `ab.com`). All names of one label are neighbours.
+//!   `ab.com`). Names with the same label are adjacent.
 //! - **ordinal**: position of a name in name order, from 0. Every name ever seen has one.
 //! - **rank key**: score and label length as one `u16` that sorts like results: score descending,
 //!   then length ascending ([`columns::rank_key`]).

@@ -343,7 +343,7 @@ impl<'a> IntakeRun<'a> {
             day => day?,
         };
         let mut tracker = Tracker::open(&self.site.data.join(ZONES).join(&folder))?;
-        // An earlier ingest may have left lists that it did not add.
+        // An earlier ingest may have left behind lists that it did not add.
         let waited = self.add_drops(corpus, ingest, &mut tracker)?;
         let outcome = tracker.take(path, day, kind, self.site.zone_names)?;
         self.note(format!("{}: zone {zone} on {day}: {outcome}", path.display()));

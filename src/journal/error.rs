@@ -277,7 +277,7 @@ pub(super) fn is_full(err: &io::Error) -> bool {
     matches!(err.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
-/// Damage of the bytes where a record should be.
+/// Damage to the bytes where a record should be.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Damage {
     /// The bytes are not a record.
@@ -302,7 +302,7 @@ pub enum Damage {
     },
 }
 
-/// Damage of a snapshot.
+/// Damage to a snapshot.
 #[derive(Debug, Error)]
 pub enum SnapshotDamage {
     /// It cannot be read.

@@ -3,7 +3,7 @@
 //!
 //! These calls make data durable:
 //!
-//! - The bytes of a file, and its length as far as reading them needs it: [`FsFile::sync_data`].
+//! - The bytes of a file, and its length if the bytes cannot be read without it: [`FsFile::sync_data`].
 //! - A reduced length: [`FsFile::sync_all`].
 //! - The fact that a name exists, is gone, or leads to another file (`create_dir_all`, `create`,
 //!   `rename`, `remove`, `hard_link`): [`Fs::sync_dir`] of the folder that contains the name.
@@ -115,7 +115,7 @@ pub trait FsFile: Send {
     /// The error of the system.
     fn truncate(&self, len: u64) -> io::Result<()>;
 
-    /// Makes the content durable, and the length as far as reading the content needs it.
+    /// Makes the content durable, and the length if the content cannot be read without it.
     ///
     /// # Errors
     /// The error of the system. The content then counts as lost.

@@ -35,7 +35,7 @@ pub struct SnapshotFacts {
     pub seq: u64,
     /// Size of the file in bytes.
     pub bytes: u64,
-    /// Digest of the state, or the damage of the snapshot.
+    /// Digest of the state, or the damage to the snapshot.
     pub state_digest: Result<[u8; 32], String>,
 }
 

@@ -11,7 +11,7 @@ pub struct WalkEnd {
     pub position: Position,
     /// Offset of the next record in the file.
     pub offset: u64,
-    /// Damage of the bytes at `offset`; `None` at the ordinary end.
+    /// Damage to the bytes at `offset`; `None` at the ordinary end.
     pub damage: Option<Damage>,
 }
 

@@ -40,11 +40,11 @@ pub(super) struct Ending<'a> {
     pub(super) seq: u64,
     /// True if the segment is the last one.
     pub(super) is_last: bool,
-    /// The highest record known to be synced, and the source.
+    /// The highest record known to be synced, and the source of this knowledge.
     pub(super) known: &'a SyncedRecord,
 }
 
-/// The highest record known to be synced, from a source outside the log.
+/// The highest record known to be synced, according to a source outside the log.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SyncedRecord {
     pub(super) seq: u64,

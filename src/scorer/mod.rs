@@ -118,7 +118,7 @@ pub struct StoredScore<'a> {
 pub enum Features<'a> {
     /// Output of [`Scorer::base_with_features`].
     Whole(&'a [u8]),
-    /// Brief features, and the [`Grade::rank`] at [`StoredScore::spread`].
+    /// Brief features, and the [`Grade::rank`] of the name with the spread in [`StoredScore::spread`].
     Brief(Brief<'a>, u16),
 }
 

@@ -161,9 +161,9 @@ pub enum Demand {
 }
 
 impl Points {
-    /// Buyer demand for words of this quality. Demand is strong only for known words, and weak only for
-    /// uncommon words that no other TLD has: other parts of the score also reflect the value of common
-    /// words.
+    /// Buyer demand for words of this quality. Demand is strong only for known words. It is weak only for
+    /// uncommon words that are not registered under any other TLD, and never for common words, because
+    /// other parts of the score also reflect the value of common words.
     pub fn demand(&self, quality: Percent) -> Option<Demand> {
         match self.market {
             STRONG_FROM.. if quality.get() >= KNOWN_FROM => Some(Demand::Strong),

@@ -148,7 +148,8 @@ impl RequestBody {
         Ok(())
     }
 
-    /// Registers the wait for the client; completes once the client is too slow.
+    /// Polls the timer that limits the wait for the client. When the timer first expires, the slot is given
+    /// back. Once the deadline has passed, the poll completes with [`BodyError::Slow`].
     fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<BodyError> {
         let first = self.deadline.min(Instant::now() + SLOT_KEPT);
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(first.into())));

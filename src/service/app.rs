@@ -56,7 +56,7 @@ pub struct Reach {
     pub checks: Option<Arc<Checks>>,
 }
 
-/// Limits of responses that take long.
+/// Limits of responses that take a long time.
 pub struct ResponseLimits {
     pub feeds: FeedLimits,
     /// CSV exports in progress.

@@ -18,7 +18,7 @@ use crate::settings::{Settings, Source};
 use crate::state::View;
 use crate::vocab::clock::Clock;
 
-/// Interval between checks for due sources.
+/// Interval at which the worker checks which sources are due.
 const PERIOD: Duration = Duration::from_secs(2);
 /// Maximum time that new lists wait for sources that are still running, so that one index is built
 /// for all.

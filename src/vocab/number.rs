@@ -95,14 +95,14 @@ pub fn plain(text: &str, decimals: DecimalMark) -> Result<String, NumberError> {
     }
 }
 
-/// The possible readings of digits with marks between them.
+/// The possible interpretations of digits with marks between them.
 struct Readings {
-    /// The reading in which all marks separate groups.
+    /// The interpretation in which every mark is a group (thousands) separator.
     grouped: Option<String>,
-    /// The same reading, but without the rule for the first group: a single mark before three
-    /// digits.
+    /// The same interpretation of a single mark before three digits, but without the rule for the length
+    /// of the first group.
     nearly_grouped: Option<String>,
-    /// The reading in which the last mark is the decimal mark: the digits before and after it.
+    /// The interpretation in which the last mark is the decimal mark: the digits before and after it.
     decimal: Option<(String, String)>,
 }
 

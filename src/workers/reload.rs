@@ -40,7 +40,7 @@ pub struct Reload {
 
 /// Maximum wait for readers of a replaced generation: the maximum duration of an export.
 const READERS_WAIT_MAX: Duration = Duration::from_secs(150);
-/// Interval between two checks for readers.
+/// Interval at which the server checks whether the replaced generation still has readers.
 const READERS_PERIOD: Duration = Duration::from_millis(20);
 /// Time before midnight at which the stages of the next day are computed; this is longer than the
 /// computation takes for the largest corpus.

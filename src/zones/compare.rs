@@ -186,7 +186,7 @@ struct Presence {
     was: bool,
     /// Whether the zone has the name now.
     is: bool,
-    /// The state of the name, if it was missing.
+    /// The state of the name after the previous comparison, if the name was in its file of missing names.
     known: Option<Missing>,
 }
 

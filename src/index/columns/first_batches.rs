@@ -1,7 +1,7 @@
 //! First batch that reported each drop, by doc, and the day on which each batch was ingested.
-//! Numbers take one, two or four bytes, depending on the newest batch; neighbours in rank order
-//! have nothing in common by which they could be compressed further. If there is only one batch, no
-//! numbers are stored.
+//! Numbers take one, two or four bytes, depending on the newest batch. They are not compressed further,
+//! because the numbers of docs that are adjacent in rank order are unrelated. If there is only one batch,
+//! no numbers are stored.
 
 use crate::error::{BuildError, GenerationError};
 use crate::storage::draft::Draft;

@@ -465,9 +465,9 @@ struct Piece {
     separators: Keys,
 }
 
-/// Returns the names of a part up to the first block that starts after the first name of the part.
-/// The encoding of these names depends on the previous name, which is given with the length of its
-/// label.
+/// Returns the names at the start of a part: those before the first block that starts after the first
+/// name of the part. Their encoding depends on the name before the part, which is given with the length
+/// of its label.
 fn encode_head(part: &Part, (before, label_len): &(Vec<u8>, u8)) -> Piece {
     let label_before = &before[..usize::from(*label_len)];
     Piece::encode(part, part.first..rest_of(part).start, before, label_before)

@@ -86,7 +86,7 @@ impl KeyFilter {
     }
 }
 
-/// Packs key and place into a number that sorts like results.
+/// Packs key and place into a number. The ascending order of these numbers is the order of the results.
 #[inline]
 pub fn hit(key: u16, place: u32) -> u64 {
     u64::from(key) << 32 | u64::from(place)

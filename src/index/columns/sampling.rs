@@ -8,7 +8,7 @@ pub struct Sampling {
     pub counted: usize,
     /// Words of a block.
     pub words: usize,
-    /// Matches in the first round below which all are counted instead.
+    /// If the first round finds fewer matches than this, all matches are counted instead.
     pub few: u32,
     /// Matches that suffice: the number of all is then within 2 % of the estimate in 99 of 100
     /// cases.

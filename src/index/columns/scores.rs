@@ -1,5 +1,5 @@
-//! Scores of the docs of the drops list, as ranges: docs are in rank order, so those of one score are
-//! neighbours.
+//! Scores of the docs of the drops list, as ranges: docs are in rank order, so those with the same
+//! score are adjacent.
 
 use std::ops::Range;
 

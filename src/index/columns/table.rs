@@ -24,8 +24,8 @@ use crate::vocab::stage::Periods;
 use crate::vocab::suffixes;
 use crate::vocab::time::UnixMs;
 
-/// Number of rows in the batches, per frequent label, up to which all rows are read. If there are
-/// more rows, each label is searched, which reads a block of every batch.
+/// If the batches have at most this many rows per frequent label, all rows are read. If there are more
+/// rows, each label is searched, which reads a block of every batch.
 const ENTRIES_A_PROBE: u64 = 64;
 /// Estimated memory, in bytes, that an entry of a batch takes in a part.
 const ENTRY_BYTES_ABOUT: u64 = 64;
@@ -313,7 +313,7 @@ impl Merging {
             && self.part.text[self.label_start..][..label_len] == dossier.name[..label_len]
     }
 
-    /// Scores the names of the current label. Names of a label are neighbours in name order:
+    /// Scores the names of the current label. Names with the same label are adjacent in name order:
     /// `a-b.com`, `a.com`, `a.de`, `ab.com`.
     fn finish_label(&mut self) {
         let part = &mut self.part;

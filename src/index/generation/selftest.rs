@@ -66,8 +66,8 @@ struct Results {
     rows: Vec<String>,
 }
 
-/// The matches of a query in a part of the table; the best are kept as numbers that sort like
-/// results.
+/// The matches of a query in a part of the table. The best matches are kept as numbers, whose ascending
+/// order is the order of the results.
 #[derive(Default)]
 struct ScanHits {
     total: u32,

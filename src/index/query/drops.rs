@@ -157,7 +157,7 @@ impl Index {
         self.total_of(filter, as_of, Counting::Exact).map(Total::count)
     }
 
-    /// As [`Index::count_drops`], but only estimates a number that takes long to count.
+    /// As [`Index::count_drops`], but only estimates a number that would take a long time to count.
     ///
     /// # Errors
     /// As [`Index::count_drops`].

@@ -208,7 +208,7 @@ fn count(matches: &[u64], numbers: usize, number: impl Fn(usize) -> usize) -> Ve
     counts
 }
 
-/// Counts the matches by score; docs of the same score are neighbours.
+/// Counts the matches by score. Docs with the same score are adjacent.
 fn count_scores(matches: &[u64], docs: impl Fn(Dqs) -> Range<u32>) -> Vec<u32> {
     let before = |doc: u32| {
         let (word, rest) = (doc as usize / 64, doc % 64);

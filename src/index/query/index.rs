@@ -325,7 +325,7 @@ impl Index {
         (layer, place - self.layers[layer].first_place)
     }
 
-    /// Returns the layer that holds the same generation as one of another index.
+    /// Returns the layer of this index that holds the same generation as `other`, a layer of another index.
     pub(crate) fn layer_like(&self, other: &Layer) -> Option<&Layer> {
         self.layers.iter().find(|layer| Arc::ptr_eq(&layer.generation, &other.generation))
     }

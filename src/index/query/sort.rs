@@ -3,7 +3,8 @@
 //!
 //! If the total is known, the values of the key are visited one after the other, and the docs of each value
 //! in rank order, until the page is full. Otherwise, or if that takes too long, the docs that pass the
-//! filter are collected as a bitmap, and the best of them by a key column are the page.
+//! filter are collected as a bitmap, and the page consists of the best of these docs by the column of the
+//! key.
 //!
 //! Most keys have bitmaps by bit ([`crate::columns::slices`]), which narrow the matches to a few
 //! before keys are compared. To sort by name, docs are visited in the stored name order until the
@@ -28,7 +29,8 @@ use crate::vocab::popularity::ListRank;
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 
-/// Maximum matches whose keys are compared one by one; narrowing them would take longer.
+/// Maximum number of matches whose keys are compared one by one. For so few matches, reducing their number
+/// by bitmaps first would take longer.
 const FEW: u32 = if cfg!(debug_assertions) { 40 } else { 20_000 };
 /// Cost of comparing a name with the others, measured in bitmap lookups.
 const NAME_LOOKS: u64 = 32;
@@ -306,7 +308,7 @@ impl Layer {
         }
     }
 
-    /// Sorts by score, lowest first; docs of a score are neighbours.
+    /// Sorts by score, lowest first. Docs with the same score are adjacent.
     fn by_score(&self, filter: &DropFilter, matches: &[u64], wanted: usize) -> Vec<u32> {
         let after = filter.after.as_ref().map(|after| (after.value, self.first_after(after)));
         let mut docs = Vec::new();

@@ -14,7 +14,7 @@ use crate::vocab::day::Day;
 
 /// Number of drop dates counted, up to today.
 pub const SUMMARY_DAYS: usize = 30;
-/// Number of the most frequent TLDs, which are counted separately on these days.
+/// Number of TLDs whose drops on these dates are also counted separately: the TLDs with the most drops.
 pub const SUMMARY_TLDS: usize = 6;
 /// Number of best names kept per length band.
 pub const BEST_PER_BAND: usize = 5;
@@ -65,7 +65,7 @@ pub struct DroppedOn {
     pub date: Day,
     /// Number of names whose latest drop was on this date.
     pub total: u32,
-    /// Number of names of each separately counted TLD.
+    /// Number of names of each separately counted TLD, in the order of [`DaySummary::day_tlds`].
     pub by_tld: Vec<u32>,
 }
 
