@@ -527,7 +527,7 @@ struct Watched {
     full_for_files: Arc<AtomicBool>,
     /// The error of a full disk.
     errno: Arc<AtomicI32>,
-    /// Number of checks for which the lock is still ours.
+    /// Number of checks after which the lock counts as lost; `u32::MAX` for never.
     lost_after: Arc<AtomicU32>,
 }
 
@@ -1422,7 +1422,7 @@ fn a_live_journal_is_read_up_to_the_last_sync() {
     })
     .expect("sound");
     assert_eq!(kinds, [RecordKind::OPENED, KIND, KIND]);
-    // Damage of synced records is detected.
+    // Damage to synced records is detected.
     fs::write(&path, &bytes[..end - 16]).expect("written");
     lag_mark(dir.path());
     let refused = inspect(&Disk, dir.path(), Some(seq), &mut Unread).map(|_| ());

@@ -76,7 +76,7 @@ impl World {
         let names = RealNames::read(&RealNames::sample_path()).expect("the sample is there");
         let names = names.extend(count, SEED).expect("the generator has enough names");
         let drops = Drops::new(SEED, TODAY.parse().expect("a day"), Mix::SAMPLE);
-        // The installation is not a shared template, because the market may be large.
+        // The installation is not kept as a template that tests share, because the market may be large.
         let path = site.write("market.csv", "");
         let mut file = BufWriter::new(File::create(&path).expect("a file can be written"));
         let written = write_csv(drops.observations(names.iter()), &mut file);

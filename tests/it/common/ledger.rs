@@ -262,7 +262,7 @@ impl Ledger {
         };
     }
 
-    /// Determines the outcome of requests without a response from the server's state, and adopts that
+    /// Reads from the server's state whether requests that got no response took effect, and adopts that
     /// state. A POST with a key is then repeated, and must have one effect in all.
     #[track_caller]
     fn resolve(&mut self, shown: &Shown, client: &mut Client) {

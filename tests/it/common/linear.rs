@@ -2,8 +2,8 @@
 //! the cache of Lowe ("Testing for linearizability", 2017).
 //!
 //! The algorithm looks for an order of the operations in which each takes effect at one moment between
-//! its begin and its end, and each read returns the value of the write before it. A write without a
-//! response may take effect at any time after its begin, or never.
+//! its start and its end, and each read returns the value of the write before it. A write without a
+//! response may take effect at any time after its start, or never.
 
 use std::collections::HashSet;
 use std::thread;
@@ -18,7 +18,7 @@ pub enum Op {
     Read(u64),
 }
 
-/// An operation, with the time of its begin and end.
+/// An operation, with the times at which it began and ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     pub op: Op,

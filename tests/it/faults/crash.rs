@@ -7,9 +7,9 @@ use crate::common::rng::Rng;
 /// Number of states to try.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Number of states up to which all are tried.
+    /// If there are at most this many states, all of them are tried.
     pub all_up_to: usize,
-    /// Number of states that are sampled if there are more.
+    /// Number of states that are sampled if there are more than that.
     pub samples: usize,
 }
 

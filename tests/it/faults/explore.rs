@@ -100,8 +100,8 @@ impl<'a> Explorer<'a> {
         memory.ids
     }
 
-    /// Checks that a recovery that is killed at any call and repeated ends with the same bytes as
-    /// `whole`, which was not killed.
+    /// Checks that a recovery, killed at any call and then repeated, ends with the same bytes as `whole`,
+    /// the result of the uninterrupted recovery.
     fn fixpoint(&mut self, start: &Disk, events: &[Event], epoch: u32, whole: &Disk) {
         let mut disk = start.clone();
         for (at, event) in events.iter().enumerate() {

@@ -133,7 +133,8 @@ impl Case<'_> {
         if !survived && is_lack_of_room && self.plan.call == Call::Write {
             self.fail("a full disk needs a restart", &store.fs.events());
         }
-        // State that a failed call left only in memory must not affect the next open.
+        // A failed call may leave state in memory that is not on the disk. That state must not affect the
+        // next open.
         let held = store.ids();
         store.step(&Step::Reopen { is_clean: false });
         self.open_again(store);

@@ -7,7 +7,7 @@ use crate::common::{Client, Site, TODAY};
 
 const PATH: &str = "/api/v1/watchlist/alerts";
 const WATCHLIST: &str = "/api/v1/watchlist";
-/// Mail settings of a server that sends no mail in these tests: nothing listens there.
+/// Mail settings of a server that sends no mail in these tests: no mail server listens on this port.
 const MAIL: &str =
     "[smtp]\nhost = \"127.0.0.1\"\nport = 9\ntls = \"none\"\nfrom = \"drops@example.com\"\n";
 
