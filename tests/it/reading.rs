@@ -115,8 +115,21 @@ fn add_account(site: &Site) {
 
 /// Returns the names in the rows of a drops page.
 fn names(page: &Page) -> Vec<String> {
-    let rows = page.all(|element| element.name == "tr" && element.get("data-name").is_some());
-    rows.into_iter().filter_map(|row| row.get("data-name")).map(str::to_owned).collect()
+    let boxes = page.all(|element| element.get("form") == Some("bulk") && is_box(element));
+    boxes.into_iter().filter_map(|it| it.get("value")).map(str::to_owned).collect()
+}
+
+fn is_box(element: &Element) -> bool {
+    element.get("type") == Some("checkbox")
+}
+
+/// Returns the row of a name.
+#[track_caller]
+fn row<'a>(page: &'a Page, name: &str) -> &'a Element {
+    let is_its = |element: &Element| is_box(element) && element.get("value") == Some(name);
+    let rows = page.all(|element| element.name == "tr");
+    let found = rows.into_iter().find(|row| !page.within(row, is_its).is_empty());
+    found.unwrap_or_else(|| panic!("no row of {name}"))
 }
 
 fn api_names(answer: &Value, list: &str, name: &str) -> Vec<String> {
@@ -177,11 +190,15 @@ fn the_list_matches_the_api_and_the_csv() {
     }
 }
 
+/// Maximum elements of a row, itself included. An IDN has five more within its link and beside it, or
+/// four.
+const ROW_ELEMENTS: usize = 12;
+
 /// Checks that a row shows score, sentence and length of its drop, and links to the parts of its score.
 #[track_caller]
 fn assert_row(page: &Page, drop: &Value) {
     let name = drop["name"].as_str().expect("a name");
-    let row = page.all(|element| element.get("data-name") == Some(name))[0];
+    let row = row(page, name);
     let cell =
         |class: &str| squeezed(&page.within(row, |element| element.has_class(class))[0].text);
     assert_eq!(cell("length"), drop["length"].to_string(), "{name}");
@@ -189,8 +206,13 @@ fn assert_row(page: &Page, drop: &Value) {
     assert_eq!(score.text, drop["dqs"].to_string(), "{name}");
     let why = page.within(row, |element| element.has_class("why"))[0];
     assert!(why.text.contains(drop["explanation"].as_str().expect("a sentence")), "{name}");
-    let links = page.within(row, |element| element.name == "a");
+    let head = page.within(row, |element| element.name == "th")[0];
+    assert_eq!(head.get("scope"), Some("row"), "{name}");
+    let links = page.within(head, |element| element.name == "a");
     assert_eq!(links[0].get("href"), Some(format!("/domain/{name}").as_str()));
+    let elements = page.within(row, |_| true).len() + 1;
+    let is_idn = name.contains("xn--");
+    assert!(elements <= if is_idn { ROW_ELEMENTS + 4 } else { ROW_ELEMENTS }, "{name}: {elements}");
 }
 
 /// Returns the parts of a score, which a script puts into the row.
@@ -236,7 +258,7 @@ fn rows_show_stage_and_date() {
         ("oldharbor.de", ["31 Mar", "released"]),
     ] {
         let page = world.page(&format!("/?view=all&q={name}"));
-        let row = page.all(|element| element.get("data-name") == Some(name))[0];
+        let row = row(&page, name);
         let cell = |class: &str| {
             squeezed(
                 &page.within(row, |element| element.name == "td" && element.has_class(class))[0]

@@ -144,7 +144,7 @@ const picked = () => boxes().filter((box) => box.checked).map((box) => box.value
 /** What the form of selected names would send; without a selection, the name of `row`. */
 function sent(row) {
   const fields = new URLSearchParams(new FormData(list().querySelector("#bulk")));
-  if (!fields.has("domain") && row) fields.append("domain", row.dataset.name);
+  if (!fields.has("domain") && row) fields.append("domain", nameOf(row));
   return fields;
 }
 
@@ -152,7 +152,7 @@ function sent(row) {
 async function copySelected(row) {
   if (!every()?.checked) {
     const names = picked();
-    return copy(names.length || !row ? names : [row.dataset.name]);
+    return copy(names.length || !row ? names : [nameOf(row)]);
   }
   const response = await fetch(`${BASE}selected.txt`, { method: "POST", body: sent() }).catch(() => null);
   if (!response) return say("The server is not responding.");
@@ -173,13 +173,13 @@ async function hide(row) {
   if (!button) return say("Log in to hide names.");
   if (!fields.has("domain")) return;
   const gone = fields.getAll("domain");
-  const all = rows().map((it) => it.dataset.name);
-  const stays = all.slice(all.indexOf(row?.dataset.name ?? gone.at(-1))).find((name) => !gone.includes(name));
+  const all = rows().map(nameOf);
+  const stays = all.slice(all.indexOf(row ? nameOf(row) : gone.at(-1))).find((name) => !gone.includes(name));
   const response = await fetch(button.getAttribute("formaction"), { method: "POST", body: fields, headers: { "X-Fragment": "1" } }).catch(() => null);
   if (!response?.ok) return say((response && (await problem(response))) ?? "The server is not responding. Nothing was changed.");
   const count = every()?.checked ? "All names" : gone.length === 1 ? gone[0] : `${gone.length} names`;
   await load(location.pathname + location.search);
-  stand(rows().find((it) => it.dataset.name === stays));
+  stand(rows().find((it) => nameOf(it) === stays));
   say(button.textContent === "Hide" ? `Hidden: ${count}` : `Shown again: ${count}`);
 }
 
@@ -218,8 +218,10 @@ function saveSearch() {
 
 // ---- Keyboard
 
-const rows = () => [...list().querySelectorAll("tbody tr[data-name]")];
-const here = () => document.activeElement?.closest?.("#list tr[data-name]") ?? list().querySelector("tr.here");
+const ROW = "#list tbody tr:has(> .sel)";
+const rows = () => [...document.querySelectorAll(ROW)];
+const nameOf = (row) => row.querySelector(".sel input").value;
+const here = () => document.activeElement?.closest?.(ROW) ?? list().querySelector("tr.here");
 
 function move(step) {
   const all = rows();
@@ -241,20 +243,26 @@ function stand(row) {
 async function explain(row) {
   if (!row) return;
   if (row.nextElementSibling?.matches(".parts-row")) return row.nextElementSibling.remove();
-  const response = await fetch(`${BASE}domain/${row.dataset.name}`, { headers: { "X-Fragment": "parts" } }).catch(() => null);
+  const response = await fetch(`${BASE}domain/${nameOf(row)}`, { headers: { "X-Fragment": "parts" } }).catch(() => null);
   if (!response?.ok) return say("The server is not responding.");
   const parts = document.createElement("tr");
   parts.className = "parts-row";
   const cell = parts.insertCell();
   cell.colSpan = row.cells.length;
-  cell.append(Object.assign(document.createElement("p"), { textContent: row.querySelector(".reason").title }));
+  cell.append(Object.assign(document.createElement("p"), { textContent: row.querySelector(".why")?.textContent }));
   cell.insertAdjacentHTML("beforeend", await response.text());
   row.after(parts);
   row.scrollIntoView({ block: "nearest" });
 }
 
 document.addEventListener("click", (event) => {
-  if (event.target.closest(".reason")) explain(event.target.closest("tr"));
+  if (event.target.closest("td.why")) explain(event.target.closest("tr"));
+});
+
+// An explanation that is cut has a tooltip.
+document.addEventListener("pointerover", (event) => {
+  const cell = event.target.closest("td.why");
+  if (cell && cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent;
 });
 
 const turn = (rel) => {
@@ -279,7 +287,7 @@ const actions = {
   o: open,
   e: explain,
   x: (row) => row?.querySelector(".sel input").click(),
-  w: (row) => row?.querySelector(".watch").click(),
+  w: (row) => row?.querySelector(".sel :is(button, a)").click(),
   X: selectTo,
   A: selectEvery,
   t: (row) => fill("tags", row),
@@ -295,7 +303,7 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || keys.open) return;
   if (event.key === "Escape" && event.target.id === "find") return event.target.blur();
   if (!switched.checked || event.target.matches("input:not([type=checkbox]), textarea, select")) return;
-  if (event.key === "Enter" && event.target.matches("#list tr[data-name]")) open(event.target);
+  if (event.key === "Enter" && event.target.matches(ROW)) open(event.target);
   else if (Object.hasOwn(actions, event.key)) {
     event.preventDefault();
     actions[event.key](here());

@@ -33,7 +33,7 @@ function turn(button, watched) {
   const name = button.value;
   button.classList.toggle("on", watched);
   // A star in a list, a word elsewhere.
-  const words = button.closest(".star") ? ["★", "☆"] : ["Watching", "Watch"];
+  const words = button.closest(".sel") ? ["★", "☆"] : ["Watching", "Watch"];
   button.textContent = words[watched ? 0 : 1];
   button.setAttribute("aria-label", watched ? `Watching ${name}: stop` : `Watch ${name}`);
   if (watched) button.setAttribute("formaction", `${BASE}unwatch`);

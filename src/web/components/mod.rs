@@ -23,7 +23,7 @@ use crate::vocab::time::UnixMs;
 
 pub use bell::{bell, bell_choice, kind_word};
 pub use history::{History, exit_word, state_class, state_word};
-pub use name::{dossier_path, name, name_linked};
+pub use name::{dossier_path, name, name_linked, row_header};
 pub use parts::{part_bar, part_bars, parts_of, signed};
 pub use table::{Column, columns, table};
 
@@ -37,23 +37,30 @@ pub fn panel(title_id: &str, title: &str, content: Markup) -> Markup {
     }
 }
 
-/// Renders a score as a number and five bars. With each further bar, names are ten times as rare.
+/// Renders a score as a number and five bars.
 pub fn score(dqs: Dqs) -> Markup {
+    html! { b.score.(score_share(dqs)) { (dqs.points()) } }
+}
+
+/// Returns the [`share`] of the five bars that a score fills. With each further bar, names are ten
+/// times as rare.
+pub fn score_share(dqs: Dqs) -> String {
     /// Scores at which a bar is full.
     const STEPS: [u32; 6] = [0, 60, 90, 97, 99, 100];
     let points = u32::from(dqs.points());
     let full = STEPS[1..].iter().filter(|step| points >= **step).count();
-    // A bar is 8 units wide, with gaps of 2. The last bar is partly filled.
+    // A bar is 8 pixels wide, with gaps of 2. The last bar is partly filled.
     let part = STEPS.get(full + 1).map_or(0, |next| {
         let start = STEPS[full];
         (points - start) * 8 / (next - start)
     });
-    html! {
-        span.score {
-            b { (points) }
-            svg viewBox="0 0 48 8" preserveAspectRatio="none" aria-hidden="true" { rect width=(full as u32 * 10 + part) height="8" {} }
-        }
-    }
+    share(full as u32 * 10 + part, 48)
+}
+
+/// Returns the class of a bar that fills a part of its width, in percent: `p0` to `p100`. The content
+/// security policy forbids inline styles.
+pub fn share(part: u32, whole: u32) -> String {
+    format!("p{}", u64::from(part.min(whole)) * 100 / u64::from(whole.max(1)))
 }
 
 /// Renders a stage in its colour and the release date: `redemption drops tomorrow (23 Nov)`. Dates
@@ -181,13 +188,14 @@ pub fn watch_form(next: &str) -> Markup {
 
 /// CSS classes and texts of a watch button.
 struct WatchLook {
-    class: &'static str,
+    class: Option<&'static str>,
     watch: &'static str,
     watching: &'static str,
 }
 
-const WORD: WatchLook = WatchLook { class: "act watch", watch: "Watch", watching: "Watching" };
-const STAR: WatchLook = WatchLook { class: "watch", watch: "☆", watching: "★" };
+const WORD: WatchLook =
+    WatchLook { class: Some("act watch"), watch: "Watch", watching: "Watching" };
+const STAR: WatchLook = WatchLook { class: None, watch: "☆", watching: "★" };
 
 /// Renders a button that adds a name to the watchlist or removes it. Without `owned`, the button
 /// leads to the login page, and then back to `next`.
@@ -201,16 +209,17 @@ fn watch_button(
     let Some(owned) = owned else {
         let log_in = query::with(&[("next", next)], "/login");
         return html! {
-            a class=(class) href=(log_in) aria-label={ "Watch " (domain) ": log in first" } { (watch) }
+            a class=[class] href=(log_in) aria-label={ "Watch " (domain) ": log in first" } { (watch) }
         };
     };
     if owned.watch(domain).is_some() {
+        let class = class.map_or("on".to_owned(), |class| format!("{class} on"));
         return html! {
-            button class={ (class) " on" } type="submit" form="watch" formaction="/unwatch" name="domain" value=(domain) aria-label={ "Watching " (domain) ": stop" } { (watching) }
+            button class=(class) form="watch" formaction="/unwatch" name="domain" value=(domain) aria-label={ "Watching " (domain) ": stop" } { (watching) }
         };
     }
     html! {
-        button class=(class) type="submit" form="watch" name="domain" value=(domain) aria-label={ "Watch " (domain) } { (watch) }
+        button class=[class] form="watch" name="domain" value=(domain) aria-label={ "Watch " (domain) } { (watch) }
     }
 }
 

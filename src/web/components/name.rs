@@ -21,6 +21,18 @@ pub fn name_linked(name: &str, tld: &str) -> Markup {
     named(name, tld, &html! { a href=(dossier_path(name)) { (spelled(name, tld)) } })
 }
 
+/// Renders a name as the head of its row, in as few elements as possible: lists consist of these. The
+/// suffix of an ASCII name follows the link, which has the whole name as its label.
+pub fn row_header(name: &str, tld: &str, more: &Markup) -> Markup {
+    html! {
+        th scope="row" {
+            @if name.split('.').any(is_a_label) { (name_linked(name, tld)) }
+            @else { a href=(dossier_path(name)) aria-label=(name) { (label_of(name, tld)) } "." (tld) }
+            (more)
+        }
+    }
+}
+
 fn named(name: &str, tld: &str, main: &Markup) -> Markup {
     let idn = name.split('.').any(is_a_label);
     html! {

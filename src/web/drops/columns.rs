@@ -74,8 +74,8 @@ pub fn sort(column: Column) -> Option<SortKey> {
 pub fn class(column: Column) -> &'static str {
     match column {
         Column::Why => "why",
-        Column::Length => "n length",
-        Column::Tlds => "n tlds",
+        Column::Length => "length",
+        Column::Tlds => "tlds",
         Column::Drops | Column::Popularity | Column::Days => "n",
         Column::Due => "due",
         Column::State => "state",
@@ -86,10 +86,15 @@ pub fn class(column: Column) -> &'static str {
 
 pub fn cell(column: Column, drop: &DropRow<'_>, place: Lifecycle, today: Day) -> Markup {
     let missing = || html! { span.soft { "–" } };
+    match column {
+        Column::Due => return due(place.release, today),
+        Column::State => return state_of(place, today),
+        _ => {}
+    }
     html! {
         td class=(class(column)) {
             @match column {
-                Column::Why => button.reason type="button" title=(drop.explanation) { (drop.explanation) },
+                Column::Why => (drop.explanation),
                 Column::Length => (drop.length),
                 Column::Tlds => (drop.other_tlds),
                 Column::Words => {
@@ -102,8 +107,7 @@ pub fn cell(column: Column, drop: &DropRow<'_>, place: Lifecycle, today: Day) ->
                 Column::Dropped => (day(place.dropped, today)),
                 Column::Listed => @match Day::from_instant(drop.listed_at.instant()) { Some(listed) => (day(listed, today)), None => (missing()) },
                 Column::Days => (drop.days_to_release),
-                Column::Due => (due(place.release, today)),
-                Column::State => (state_of(place, today)),
+                Column::Due | Column::State => {}
             }
         }
     }
@@ -117,7 +121,7 @@ fn day(day: Day, today: Day) -> Markup {
 fn due(release: Day, today: Day) -> Markup {
     let ahead = release.days_since(today);
     let class = match ahead {
-        ..=0 => "free".to_owned(),
+        ..=0 => "past".to_owned(),
         1..=4 => format!("d{ahead}"),
         _ => "later".to_owned(),
     };
@@ -127,17 +131,17 @@ fn due(release: Day, today: Day) -> Markup {
         2.. => format!("in {ahead} days"),
         _ => format!("{} days ago", -ahead),
     };
-    html! { time.due.(class) datetime=(release) title={ (release) ", " (says) ", expected" } { (date_text(release, today)) } }
+    html! { td.due.(class) title={ (release) ", " (says) ", expected" } { (date_text(release, today)) } }
 }
 
 /// Renders the state of a name according to the calendar; no registry has confirmed it.
 fn state_of(place: Lifecycle, today: Day) -> Markup {
     html! {
         @match place.stage {
-            Stage::Redemption => span.stage.restorable title={ "The owner can restore it until " (place.pending_delete) } { "restorable" },
-            Stage::PendingDelete => span.stage.pending-delete { "pending delete" },
-            Stage::Catchable => span.stage.catchable title={ "Expected to be available since " (place.release) ", not verified" } { "expected free" },
-            Stage::Released => span.stage.released title={ (exit_word(&place)) " on " (date_text(place.dropped, today)) } { "released" },
+            Stage::Redemption => td.state.restorable title={ "Restorable until " (place.pending_delete) } { "restorable" },
+            Stage::PendingDelete => td.state { "pending delete" },
+            Stage::Catchable => td.state.free title={ "Expected to be available since " (place.release) ", not verified" } { "expected free" },
+            Stage::Released => td.state.gone title={ (exit_word(&place)) " on " (date_text(place.dropped, today)) } { "released" },
         }
     }
 }

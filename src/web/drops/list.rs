@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use crate::components::{
-    self, ANONYMOUS_DEPTH, grouped, log_in_for_more, name_linked, query, score, stage_word, total,
-    totalled, watch_star,
+    self, ANONYMOUS_DEPTH, grouped, log_in_for_more, query, row_header, score_share, share,
+    stage_word, total, totalled, watch_star,
 };
 use crate::drops::state::{DropsParams, ROW_CHOICES, ROWS};
 use crate::drops::words::Chip;
@@ -19,8 +19,8 @@ use crate::vocab::day::Day;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
 use crate::vocab::stage::Stage;
 
-/// Columns of the table that cannot be hidden: selection, watch, name and score.
-const FIXED_COLUMNS: usize = 4;
+/// Columns of the table that cannot be hidden: selection and watch, name, and score.
+const FIXED_COLUMNS: usize = 3;
 
 /// Renders everything beside the sidebar.
 pub fn show(shown: &Shown, found: &Result<DropsResults<'_>, String>) -> Markup {
@@ -117,7 +117,7 @@ fn tools(shown: &Shown, found: &DropsResults<'_>) -> Markup {
 
 fn days(shown: &Shown, found: &DropsResults<'_>) -> Markup {
     let state = &shown.state;
-    let most = found.days.iter().map(|(_, count)| count.count()).max().unwrap_or_default().max(1);
+    let most = found.days.iter().map(|(_, count)| count.count()).max().unwrap_or_default();
     let is_all = state.is_digest();
     let day_of = |name| Day::parse_from(state.get(name), shown.today).ok();
     let chosen = day_of("release_from").filter(|from| day_of("release_to") == Some(*from));
@@ -126,14 +126,13 @@ fn days(shown: &Shown, found: &DropsResults<'_>) -> Markup {
             ul {
                 li {
                     a href=(if is_all { state.soon() } else { state.anywhere() }.path()) data-load aria-current=[is_all.then_some("true")] {
-                        span { "All " (found.days.len()) " days" } " " span.c { (total(found.tabs[0])) }
+                        "All " (found.days.len()) " days " span { (total(found.tabs[0])) }
                     }
                 }
                 @for (day, count) in &found.days {
                     li {
-                        a href=(state.on_day(*day).path()) data-load title=(day) aria-current=[(chosen == Some(*day)).then_some("true")] {
-                            svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true" { rect width=(u64::from(count.count()) * 100 / u64::from(most)) height="1" {} }
-                            span { (short_day(*day, shown.today)) } " " span.c { (total(*count)) }
+                        a class=(share(count.count(), most)) href=(state.on_day(*day).path()) data-load title=(day) aria-current=[(chosen == Some(*day)).then_some("true")] {
+                            (short_day(*day, shown.today)) " " span { (total(*count)) }
                         }
                     }
                 }
@@ -208,13 +207,12 @@ fn table(shown: &Shown, sort: Sort, body: &Markup) -> Markup {
         table.drops {
             caption.hidden { "Drops" }
             colgroup {
-                col.sel; col.star; col.name; col.dqs;
+                col.sel; col.name; col.dqs;
                 @for column in shown.columns.as_slice() { col class=(columns::class(*column)); }
             }
             thead {
                 tr {
                     th.sel scope="col" { input.needs-js #all type="checkbox" aria-label="Select all names on this page"; }
-                    th.star scope="col" { span.hidden { "Watch" } }
                     (head("name", "Name", SortKey::Name))
                     (head("dqs", "Score", SortKey::Dqs))
                     @for column in shown.columns.as_slice() {
@@ -247,12 +245,15 @@ fn rows(shown: &Shown, page: &DropsPage<'_>) -> Markup {
 
 fn row(shown: &Shown, drop: &DropRow<'_>, place: Lifecycle, is_hidden: bool, next: &str) -> Markup {
     let name = drop.name;
+    let mark = html! { @if is_hidden { " " span.badge { "hidden" } } };
     html! {
-        tr data-name=(name) {
-            td.sel { input type="checkbox" form="bulk" name="domain" value=(name) aria-label={ "Select " (name) }; }
-            td.star { (watch_star(shown.owned.as_deref(), name, drop.tld, next)) }
-            th.name scope="row" { (name_linked(name, drop.tld)) @if is_hidden { " " span.badge { "hidden" } } }
-            td.dqs { (score(drop.dqs)) }
+        tr {
+            td.sel {
+                input type="checkbox" form="bulk" name="domain" value=(name) aria-label={ "Select " (name) };
+                (watch_star(shown.owned.as_deref(), name, drop.tld, next))
+            }
+            (row_header(name, drop.tld, &mark))
+            td.score.(score_share(drop.dqs)) { (drop.dqs.points()) }
             @for column in shown.columns.as_slice() { (columns::cell(*column, drop, place, shown.today)) }
         }
     }

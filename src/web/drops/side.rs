@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::components::{query, total};
+use crate::components::{query, share, total};
 use crate::drops::saved::{self, Counted};
 use crate::drops::state::DropsParams;
 use crate::drops::{DropsResults, Shown};
@@ -66,7 +66,7 @@ fn searches(shown: &Shown, saved: &[Counted]) -> Markup {
                         li {
                             a href={ (saved::PATH) "/" (search.id) } aria-current=[is_here.then_some("true")] {
                                 span.w { (search.name) } " "
-                                @if let Some(counts) = counts { span.c { (total(counts.total)) } }
+                                @if let Some(counts) = counts { span { (total(counts.total)) } }
                             }
                             (saved::new_names(search, *counts))
                         }
@@ -89,7 +89,7 @@ fn section(
     let names = |count| if are_exact { Total::Exact(count) } else { Total::About(count) };
     let none: Vec<_> = parameters.iter().map(|name| (*name, "")).collect();
     let is_set = parameters.iter().any(|name| !state.get(name).is_empty());
-    let most = rows.iter().map(|row| row.count).max().unwrap_or_default().max(1);
+    let most = rows.iter().map(|row| row.count).max().unwrap_or_default();
     html! {
         @if is_set || !rows.is_empty() {
             section {
@@ -97,12 +97,9 @@ fn section(
                 ul {
                     @for row in &rows {
                         li {
-                            a href=(row.path) data-load aria-current=[row.is_set.then_some("true")] {
-                                @if row.count > 0 {
-                                    svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true" { rect width=(u64::from(row.count) * 100 / u64::from(most)) height="1" {} }
-                                }
-                                span.w { (row.word) } " "
-                                @if row.count > 0 { span.c { (total(names(row.count))) } }
+                            a class=[(row.count > 0).then(|| share(row.count, most))] href=(row.path) data-load aria-current=[row.is_set.then_some("true")] {
+                                (row.word) " "
+                                @if row.count > 0 { span { (total(names(row.count))) } }
                             }
                         }
                     }
@@ -262,27 +259,28 @@ pub fn problem(parameter: &str, what: &str) -> String {
 /// Renders fields for the filters that have no list of values. Works without scripts.
 fn more(shown: &Shown) -> Markup {
     let state = &shown.state;
+    let given = |name| Some(state.get(name)).filter(|value| !value.is_empty());
     // Returns the day that `tomorrow` or `+7d` stands for.
     let date = |name| Day::parse_from(state.get(name), shown.today).ok();
     let none: Vec<_> = fields().map(|(name, _)| (name, "")).collect();
     html! {
         details.more {
             summary { "All filters" }
-            form action="/" method="get" {
+            form action="/" method="get" autocomplete="off" autocapitalize="none" spellcheck="false" {
                 (state.with(&none).hidden_inputs())
                 @for (name, word) in TEXTS {
-                    label { (word) input type="text" name=(name) value=(state.get(name)) maxlength="2000" autocomplete="off" autocapitalize="none" spellcheck="false"; }
+                    label { (word) input name=(name) value=[given(name)] maxlength="2000"; }
                 }
                 @for (word, low, high, most) in PAIRS {
                     fieldset {
                         legend { (word) }
-                        input type="number" name=(low) value=(state.get(low)) min="0" max=[(!most.is_empty()).then_some(most)] aria-label={ (word) " at least" };
+                        input type="number" name=(low) value=[given(low)] min="0" max=[(!most.is_empty()).then_some(most)] aria-label={ (word) " at least" };
                         " to "
-                        input type="number" name=(high) value=(state.get(high)) min="0" max=[(!most.is_empty()).then_some(most)] aria-label={ (word) " at most" };
+                        input type="number" name=(high) value=[given(high)] min="0" max=[(!most.is_empty()).then_some(most)] aria-label={ (word) " at most" };
                     }
                 }
                 @for (word, name, most) in NUMBERS {
-                    label { (word) input type="number" name=(name) value=(state.get(name)) min="1" max=(most); }
+                    label { (word) input type="number" name=(name) value=[given(name)] min="1" max=(most); }
                 }
                 @for (word, from, to) in DATES {
                     fieldset {

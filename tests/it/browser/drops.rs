@@ -10,7 +10,7 @@ use crate::common::Client;
 /// Returns the names of the rows in order.
 pub fn names(browser: &Browser) -> Vec<String> {
     let rows = browser.script(
-        "return [...document.querySelectorAll('#list tbody tr[data-name]')].map((row) => row.dataset.name)",
+        "return [...document.querySelectorAll('#list tbody .sel input')].map((box) => box.value)",
         &[],
     );
     serde_json::from_value(rows).expect("names")

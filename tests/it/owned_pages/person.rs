@@ -212,7 +212,7 @@ pub fn visible(html: &str) -> String {
     while let Some((before, after)) = rest.split_once('<') {
         text.push_str(before);
         // A suffix follows its label without a space.
-        if !after.starts_with("span class=\"suffix\"") {
+        if !after.starts_with("span class=\"suffix\"") && !after.starts_with("/a>.") {
             text.push(' ');
         }
         rest = after.split_once('>').map_or("", |(_, after)| after);
