@@ -270,7 +270,35 @@ const turn = (rel) => {
   if (link) follow(link);
 };
 
-const keys = document.querySelector("#keys");
+const KEYS = [
+  ["j  k", "Next and previous name, on the page of a name too"],
+  ["x", "Select"],
+  ["X", "Select up to here"],
+  ["A", "Select all names of the search"],
+  ["e", "Why this score"],
+  ["Enter  o", "Open the name"],
+  ["w", "Watch or stop watching"],
+  ["t", "Tag the selected names, or this one"],
+  ["m", "Set the maximum bid for them"],
+  ["h", "Hide them"],
+  ["c", "Copy them"],
+  ["s", "Save this search"],
+  ["a", "Alert me about these"],
+  ["n  p", "Next and previous page"],
+  ["g d  g w  g a  g p", "Drops, watchlist, alerts, portfolio"],
+  ["w  c  t  m  b  r", "On the page of a name: watch, copy, tags, bid, backorder links, check now"],
+  ["/", "Go to the query bar"],
+  ["Esc", "Leave the query bar"],
+  ["?", "Show this help"],
+];
+const keys = document.createElement("dialog");
+keys.id = "keys";
+keys.setAttribute("aria-labelledby", "keys-title");
+keys.innerHTML = `<h2 id="keys-title">Keyboard shortcuts</h2>
+  <dl class="facts">${KEYS.map(([all, what]) => `<dt>${all.split("  ").map((key) => `<kbd>${key}</kbd>`).join(" ")}</dt><dd>${what}</dd>`).join("")}</dl>
+  <p><label><input id="keys-on" type="checkbox"> Enable single-key shortcuts</label></p>
+  <form method="dialog"><button>Close</button></form>`;
+document.querySelector("main").append(keys);
 const switched = keys.querySelector("#keys-on");
 const stored = () => { try { return localStorage.getItem("single-keys"); } catch { return null; } };
 switched.checked = stored() !== "off";

@@ -146,7 +146,6 @@ fn show(
         h1.hidden { "Drops" }
         (frame)
         (watch_form(&path))
-        (keys())
     };
     Page::new("Drops", about)
         .at(NavItem::Drops)
@@ -388,47 +387,6 @@ fn ways_out(
     }
     ways.sort_by_key(|(_, count)| std::cmp::Reverse(count.count()));
     Ok(ways)
-}
-
-/// Renders the help dialog for keyboard shortcuts.
-fn keys() -> Markup {
-    const KEYS: [(&str, &str); 19] = [
-        ("j  k", "Next and previous name, on the page of a name too"),
-        ("x", "Select"),
-        ("X", "Select up to here"),
-        ("A", "Select all names of the search"),
-        ("e", "Why this score"),
-        ("Enter  o", "Open the name"),
-        ("w", "Watch or stop watching"),
-        ("t", "Tag the selected names, or this one"),
-        ("m", "Set the maximum bid for them"),
-        ("h", "Hide them"),
-        ("c", "Copy them"),
-        ("s", "Save this search"),
-        ("a", "Alert me about these"),
-        ("n  p", "Next and previous page"),
-        ("g d  g w  g a  g p", "Drops, watchlist, alerts, portfolio"),
-        (
-            "w  c  t  m  b  r",
-            "On the page of a name: watch, copy, tags, bid, backorder links, check now",
-        ),
-        ("/", "Go to the query bar"),
-        ("Esc", "Leave the query bar"),
-        ("?", "Show this help"),
-    ];
-    html! {
-        dialog #keys aria-labelledby="keys-title" {
-            h2 #keys-title { "Keyboard shortcuts" }
-            dl.facts {
-                @for (keys, what) in KEYS {
-                    dt { @for key in keys.split("  ") { kbd { (key) } " " } }
-                    dd { (what) }
-                }
-            }
-            p { label { input #keys-on type="checkbox" checked; "Enable single-key shortcuts" } }
-            form method="dialog" { button type="submit" { "Close" } }
-        }
-    }
 }
 
 #[cfg(test)]
