@@ -12,6 +12,8 @@ pub enum Wanted {
     Page,
     /// `X-Fragment: 1`: the part that changes.
     Part,
+    /// `X-Fragment: rows`: the rows of a list that its page leaves to a later request.
+    Rows,
     /// `X-Fragment: parts`: the parts of the score of a name.
     Parts,
     /// `X-Fragment: options`: the suggestions below the search field.
@@ -22,6 +24,7 @@ pub enum Wanted {
 pub fn wanted(headers: &HeaderMap) -> Wanted {
     match headers.get("x-fragment").map(HeaderValue::as_bytes) {
         Some(b"1") => Wanted::Part,
+        Some(b"rows") => Wanted::Rows,
         Some(b"parts") => Wanted::Parts,
         Some(b"options") => Wanted::Options,
         _ => Wanted::Page,

@@ -164,7 +164,7 @@ fn the_list_matches_the_api_and_the_csv() {
         let mut seen = 0;
         let mut next = Some(format!("/?{filter}"));
         while let Some(target) = next {
-            let page = world.page_as(&target, &[("Cookie", &cookie)]);
+            let page = world.page_as(&format!("{target}&rows=all"), &[("Cookie", &cookie)]);
             let rows = names(&page);
             let answer = world.api(&format!("/api/v1/drops?{filter}&limit=100&offset={seen}"));
             assert_eq!(rows, api_names(&answer, "drops", "name"), "{target}");
@@ -237,6 +237,21 @@ fn assert_parts(world: &World, drop: &Value) {
 fn rel(page: &Page, rel: &str) -> Option<String> {
     let links = page.all(|element| element.get("rel") == Some(rel));
     links.first().and_then(|link| link.get("href")).map(str::to_owned)
+}
+
+/// Checks that a page sends its first rows, and the others to a script or on a link.
+#[track_caller]
+fn assert_parts_agree(world: &World, target: &str, first: usize) {
+    let page = world.page(target);
+    let mut shown = names(&page);
+    assert_eq!(shown.len(), first, "{target}");
+    let link = page.within(page.id("others"), |element| element.name == "a")[0];
+    let link = link.get("href").expect("a link");
+    let all = names(&world.page(link));
+    assert_eq!(page.id("others").text, format!("Show all {} rows", all.len()));
+    shown.extend(names(&world.page_as(link, &[("X-Fragment", "rows")])));
+    assert_eq!(shown, all, "{target}");
+    assert!(world.page(link).maybe_id("others").is_none(), "{link}");
 }
 
 /// Returns the names in the linked file.
@@ -319,7 +334,8 @@ fn the_query_bar_writes_the_address() {
     for part in ["view=all", "tld=com", "contains=solar", "hyphens=none", "max_len=12"] {
         assert!(path.contains(part), "{path}");
     }
-    let (query, shown) = (path.trim_start_matches("/?"), names(&world.page(&path)));
+    let (query, shown) =
+        (path.trim_start_matches("/?"), names(&world.page(&format!("{path}&rows=all"))));
     let answer = world.api(&format!("/api/v1/drops?{query}"));
     assert_eq!(shown, api_names(&answer, "drops", "name"));
     assert!(!shown.is_empty());
@@ -338,7 +354,7 @@ fn the_first_page_lists_the_best_names_of_each_coming_day() {
     let mut text = HEADER.to_owned();
     // Names released in one to nine days, 20 of them on the second day.
     for ahead in 1..=9 {
-        for at in 0..(if ahead == 2 { 20 } else { 2 }) {
+        for at in 0..(if ahead == 2 { 20 } else { 6 }) {
             text.push_str(&format!("solar{ahead}x{at}.com,2026-10-20,2026-11-{},\n", 20 + ahead));
         }
     }
@@ -348,9 +364,10 @@ fn the_first_page_lists_the_best_names_of_each_coming_day() {
     let key = site.new_key(EMAIL);
     let server = site.serve_with(&["--today", TODAY]);
     let world = World { _site: site, server, key };
-    let page = world.page("/");
+    let page = world.page("/?rows=all");
     let shown = names(&page);
-    assert_eq!(shown.len(), 6 * 2 + 12, "at most twelve per day");
+    assert_eq!(shown.len(), 6 * 6 + 12, "at most twelve per day");
+    assert_parts_agree(&world, "/", 6 + 12 + 6);
     let mut expected = Vec::new();
     for ahead in 1..=7 {
         let day = format!("2026-11-{}", 20 + ahead);
@@ -362,20 +379,20 @@ fn the_first_page_lists_the_best_names_of_each_coming_day() {
     let heads = page.all(|element| element.has_class("group"));
     assert_eq!(heads.len(), 7);
     assert!(
-        squeezed(&heads[0].text).starts_with("Tomorrow Sat 21 Nov 2 names"),
+        squeezed(&heads[0].text).starts_with("Tomorrow Sat 21 Nov 6 names"),
         "{}",
         heads[0].text
     );
     assert!(heads[1].text.contains("20 names") && heads[1].text.contains("Show all 20"));
     let tabs = page.all(|element| element.has_class("tabs"))[0];
-    assert!(squeezed(&tabs.text).starts_with("Dropping soon 32"), "{}", tabs.text);
+    assert!(squeezed(&tabs.text).starts_with("Dropping soon 56"), "{}", tabs.text);
     let day = world.page("/?release_from=2026-11-22&release_to=2026-11-22");
     assert_eq!(names(&day).len(), 20);
     // Without matches, the page says what to do.
     let none = world.page("/?digits=none&starts=solar");
     let list = squeezed(&none.id("list").text);
     assert!(list.contains("No names match these filters"), "{list}");
-    assert!(list.contains("no digits 32 names"), "{list}");
+    assert!(list.contains("no digits 56 names"), "{list}");
 }
 
 #[test]
@@ -428,7 +445,7 @@ fn user_input_stays_text() {
 fn scripts_receive_only_the_changed_part() {
     let world = World::new();
     for (target, wanted, parts) in [
-        ("/?tld=com", "1", vec!["set", "frame", "list"]),
+        ("/?tld=com", "1", vec!["set", "frame", "filters", "places", "rows"]),
         ("/search?q=solar", "1", vec!["results"]),
         ("/search?q=solar", "options", vec!["find-0", "find-8"]),
         ("/domain/oldharbor.com", "1", vec!["votes"]),
@@ -448,6 +465,8 @@ fn scripts_receive_only_the_changed_part() {
     }
     let part = world.page_as("/?view=all&tld=com", &[("X-Fragment", "1")]);
     assert_eq!(names(&part), names(&world.page("/?view=all&tld=com")));
+    let bad = world.client().request("GET", "/?min_dqs=101", &[("X-Fragment", "rows")]);
+    assert_eq!(bad.status, 400);
 }
 
 #[test]
@@ -675,8 +694,10 @@ fn the_first_page_is_small() {
     let page = client.request("GET", "/?view=all", &gzip);
     assert_eq!(page.header("content-encoding"), Some("gzip"));
     transferred += page.body.len();
+    assert_parts_agree(&world, "/?view=all", 25);
+    let whole = client.get("/?view=all").text().len();
+    assert!(whole < 30_000, "{whole} bytes of HTML");
     let read = world.page("/?view=all");
-    assert_eq!(names(&read).len(), 100);
     let files = read.all(|element| matches!(element.name.as_str(), "link" | "script"));
     for path in files.iter().filter_map(|file| file.get("href").or(file.get("src"))) {
         let file = client.request("GET", path, &gzip);
@@ -706,7 +727,7 @@ fn lists_end_after_a_thousand_names_without_an_account() {
     let lists = [("/?view=active&q=solar", "list", 100), ("/search?q=solar", "results", 50)];
     for (list, id, rows) in lists {
         let (start, all) = (1_000 - rows, rows + 1);
-        let last = world.page(&format!("{list}&offset={start}"));
+        let last = world.page(&format!("{list}&offset={start}&rows=all"));
         assert_eq!(last.all(|element| element.name == "tr").len(), all, "{list}: rows and a head");
         assert_eq!(rel(&last, "next"), None, "{list}");
         let log_in = last.links("Log in to see more");
@@ -718,9 +739,9 @@ fn lists_end_after_a_thousand_names_without_an_account() {
         assert!(beyond.all(|element| element.name == "tr").is_empty(), "{list}");
         // A logged-in user sees all of them.
         let cookie = [("Cookie", cookie.as_str())];
-        let last = world.page_as(&format!("{list}&offset={start}"), &cookie);
+        let last = world.page_as(&format!("{list}&offset={start}&rows=all"), &cookie);
         assert_eq!(rel(&last, "next"), Some(format!("{list}&offset=1000")));
-        let beyond = world.page_as(&format!("{list}&offset=1000"), &cookie);
+        let beyond = world.page_as(&format!("{list}&offset=1000&rows=all"), &cookie);
         assert_eq!(beyond.all(|element| element.name == "tr").len(), all, "{list}");
     }
 }
@@ -810,7 +831,7 @@ fn columns_are_chosen_in_the_browser() {
         let heads = page.all(|it| it.name == "th" && it.get("scope") == Some("col"));
         heads.iter().map(|it| squeezed(&it.text)).collect::<Vec<_>>()
     };
-    assert_eq!(heads("")[2..], ["Name", "Score", "Why", "Length", "Other TLDs", "Drops", "State"]);
+    assert_eq!(heads("")[1..], ["Name", "Score", "Why", "Length", "Other TLDs", "Drops", "State"]);
     let form = "next=%2F%3Fview%3Dall&column=kind&column=days&column=nonsense";
     let headers =
         [("Sec-Fetch-Site", "same-origin"), ("Content-Type", "application/x-www-form-urlencoded")];
@@ -818,7 +839,7 @@ fn columns_are_chosen_in_the_browser() {
     assert_eq!((chosen.status, chosen.header("location")), (303, Some("/?view=all")));
     let cookie = chosen.header("set-cookie").expect("a cookie");
     let cookie = cookie.split(';').next().unwrap_or_default().to_owned();
-    assert_eq!(heads(&cookie)[2..], ["Name", "Score", "Kind", "Days to drop"]);
+    assert_eq!(heads(&cookie)[1..], ["Name", "Score", "Kind", "Days to drop"]);
     let reset = format!("{form}&reset=yes");
     let reset = world.client().send_with("POST", "/columns", &headers, reset.as_bytes());
     assert!(reset.header("set-cookie").is_some_and(|it| it.contains("Max-Age=0")));

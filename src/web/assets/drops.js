@@ -15,49 +15,93 @@ let loading; // The pending request. A newer request aborts it.
 async function load(path, { push = false } = {}) {
   loading?.abort();
   const request = (loading = new AbortController());
-  list().setAttribute("aria-busy", "true");
+  part("rows").setAttribute("aria-busy", "true");
   try {
-    const response = await fetch(path, { headers: { "X-Fragment": "1" }, signal: request.signal });
-    const text = await response.text();
+    const page = await fragment(path, "1", request.signal);
     if (request.signal.aborted) return false;
-    show(new DOMParser().parseFromString(text, "text/html"));
-    const shown = frame().dataset.path ?? path;
+    show(page);
+    const shown = frame().dataset.path;
     if (push) history.pushState(null, "", shown);
     else history.replaceState(null, "", shown);
     return true;
   } catch (error) {
     if (error.name === "AbortError") return false;
-    list().removeAttribute("aria-busy");
+    part("rows").removeAttribute("aria-busy");
     say("The server is not responding. The list was not updated.");
     return false;
   }
 }
 
-/** Replaces the parts of the page and keeps the focus. */
+async function fragment(path, name, signal) {
+  const response = await fetch(path, { headers: { "X-Fragment": name }, signal });
+  return new DOMParser().parseFromString(await response.text(), "text/html");
+}
+
+const PARTS = ["set", "filters", "places", "rows"];
+const part = (id) => document.getElementById(id);
+
+/** Replaces the rows, and changes in the other parts of the page what differs. The focus stays. */
 function show(page) {
+  const fresh = (id) => page.getElementById(id);
+  const focused = document.activeElement;
+  const within = PARTS.find((id) => part(id).contains(focused));
+  const said = words(focused);
   const isOpen = document.querySelector(".side .more")?.open;
-  for (const id of ["set", "frame"]) {
-    const [old, fresh] = [document.getElementById(id), page.getElementById(id)];
-    if (!old || !fresh) continue;
-    const focused = old.contains(document.activeElement) ? document.activeElement : null;
-    const again = focused && sameAs(focused, fresh);
-    old.replaceWith(fresh);
-    again?.focus({ preventScroll: true });
-  }
+  part("rows").replaceWith(fresh("rows"));
+  for (const id of PARTS.slice(0, -1)) patch(part(id), fresh(id));
+  frame().dataset.path = fresh("frame").dataset.path;
+  document.querySelector(".rest > .notice")?.remove();
+  if (within && (!focused.isConnected || words(focused) !== said)) sameAs(focused, said, part(within))?.focus({ preventScroll: true });
   const more = document.querySelector(".side .more");
   if (more && isOpen) more.open = true;
   const field = document.querySelector("#find");
   field.value = "";
   field.removeAttribute("aria-invalid");
   const next = document.querySelector("#watch [name=next]");
-  if (next) next.value = below(frame().dataset.path ?? BASE);
+  if (next) next.value = below(frame().dataset.path);
   selected();
+  whole = loadOthers();
 }
 
-function sameAs(element, within) {
-  const words = (it) => it.querySelector(".w")?.textContent ?? it.textContent;
-  return [...within.querySelectorAll(element.tagName)].find((other) =>
-    element.rel ? other.rel === element.rel : words(other) === words(element));
+/** Makes `old` equal to `fresh` with the fewest changes, so that little is laid out and painted again. */
+function patch(old, fresh) {
+  if (old.isEqualNode(fresh)) return;
+  for (const { name } of [...old.attributes]) if (name !== "open" && !fresh.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  if (old.matches("input")) [old.value, old.checked] = [fresh.value, fresh.checked];
+  const [nodes, after] = [[...old.childNodes], [...fresh.childNodes]];
+  after.forEach((node, at) => {
+    const was = nodes[at];
+    if (!was) old.append(node);
+    else if (was.nodeName !== node.nodeName) was.replaceWith(node);
+    else if (was.nodeType === Node.ELEMENT_NODE) patch(was, node);
+    else if (was.data !== node.data) was.data = node.data;
+  });
+  nodes.slice(after.length).forEach((node) => node.remove());
+}
+
+/** The words of a link or button, without a count. */
+const words = (element) => element?.firstChild?.textContent.trim();
+
+function sameAs(element, said, within) {
+  return [...within.querySelectorAll(element.tagName)].find((other) => (element.rel ? other.rel === element.rel : words(other) === said));
+}
+
+const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+let whole; // Resolves once all rows of the page are there.
+
+/** Adds the rows that the page left out, once the first ones are painted. If that fails, the link to them stays. */
+async function loadOthers() {
+  const others = part("others");
+  if (!others) return;
+  await painted();
+  const page = others.isConnected ? await fragment(others.querySelector("a").href, "rows").catch(() => null) : null;
+  const bodies = [...(page?.querySelectorAll("tbody") ?? [])];
+  if (!others.isConnected || bodies.length === 0) return;
+  if (list().querySelector("#all").checked) bodies.forEach((body) => body.querySelectorAll(".sel input").forEach((box) => { box.checked = true; }));
+  list().querySelector(".drops").append(...bodies);
+  others.remove();
+  selected();
 }
 
 /** The address that a form stands for. */
@@ -78,8 +122,8 @@ document.addEventListener("change", (event) => event.target.form?.matches("[data
 // ---- Links that change the list
 
 document.addEventListener("click", async (event) => {
-  const link = event.target.closest("a[data-load]");
-  if (!link || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  const link = event.target.closest("#set a, #frame a");
+  if (link?.pathname !== BASE || link.getAttribute("href").startsWith("#") || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
   await follow(link);
 });
@@ -179,6 +223,7 @@ async function hide(row) {
   if (!response?.ok) return say((response && (await problem(response))) ?? "The server is not responding. Nothing was changed.");
   const count = every()?.checked ? "All names" : gone.length === 1 ? gone[0] : `${gone.length} names`;
   await load(location.pathname + location.search);
+  await whole;
   stand(rows().find((it) => nameOf(it) === stays));
   say(button.textContent === "Hide" ? `Hidden: ${count}` : `Shown again: ${count}`);
 }
@@ -344,3 +389,4 @@ document.addEventListener("click", (event) => { if (event.target.closest("#show-
 if (new URLSearchParams(location.search).has("done")) history.replaceState(null, "", frame().dataset.path);
 
 watchInPlace();
+whole = loadOthers();

@@ -93,18 +93,18 @@ pub fn form(shown: &Shown, names: Total) -> Markup {
                 @if shown.hidden.are_shown { input type="hidden" name="hidden" value="show"; }
                 @if names.count() > 0 { (every(names)) }
             }
-            button type="submit" { "Watch" }
+            button { "Watch" }
             @if shown.owned.is_some() {
                 label { "Tags " input #tags type="text" name="tags" maxlength="400" autocomplete="off" autocapitalize="none" placeholder="flip, garden"; }
-                button type="submit" { "Tag" }
+                button { "Tag" }
                 label { (MAX_BID_LABEL) " " input #bid type="text" name="bid" inputmode="decimal" maxlength="16" autocomplete="off"; }
-                button type="submit" { "Set bid" }
-                @if shown.hidden.are_shown { button type="submit" formaction="/unhide" { "Unhide" } }
-                @else { button type="submit" formaction="/hide" { "Hide" } }
-                button #copy type="submit" formaction="/selected.txt" { "Copy" }
+                button { "Set bid" }
+                @if shown.hidden.are_shown { button formaction="/unhide" { "Unhide" } }
+                @else { button formaction="/hide" { "Hide" } }
+                button #copy formaction="/selected.txt" { "Copy" }
                 @if shown.exports {
-                    button type="submit" formaction="/selected.csv" { "CSV" }
-                    button type="submit" formaction=(for_excel("/selected.csv")) { "CSV for Excel" }
+                    button formaction="/selected.csv" { "CSV" }
+                    button formaction=(for_excel("/selected.csv")) { "CSV for Excel" }
                 }
             } @else { button.needs-js #copy type="button" { "Copy" } }
             button.needs-js #clear type="reset" { "Clear" }

@@ -43,7 +43,7 @@ pub fn bar(shown: &Shown) -> Markup {
 fn removable(state: &DropsParams, chip: &Chip) -> Markup {
     let Chip { word, value, .. } = chip;
     html! {
-        a.set-chip href=(without(state, chip).path()) data-load aria-label={ "Remove the filter: " (word) " " (value) } {
+        a.set-chip href=(without(state, chip).path()) aria-label={ "Remove the filter: " (word) " " (value) } {
             @if !word.is_empty() { span { (word) } " " }
             b { (value) }
             span.x aria-hidden="true" { "×" }

@@ -57,6 +57,11 @@ pub fn word(column: Column) -> &'static str {
     }
 }
 
+/// Tooltip of the column's heading.
+pub fn about(column: Column) -> Option<&'static str> {
+    (column == Column::Due).then_some("Expected by the calendar")
+}
+
 /// The sort order that the column's heading links to.
 pub fn sort(column: Column) -> Option<SortKey> {
     match column {
@@ -117,7 +122,7 @@ fn day(day: Day, today: Day) -> Markup {
     html! { time datetime=(day) title=(day) { (date_text(day, today)) } }
 }
 
-/// Renders the release date, with a disc that fills as the day approaches.
+/// Renders the expected release date, with a disc that fills as the day approaches.
 fn due(release: Day, today: Day) -> Markup {
     let ahead = release.days_since(today);
     let class = match ahead {
@@ -125,20 +130,14 @@ fn due(release: Day, today: Day) -> Markup {
         1..=4 => format!("d{ahead}"),
         _ => "later".to_owned(),
     };
-    let says = match ahead {
-        1 => "tomorrow".to_owned(),
-        0 => "today".to_owned(),
-        2.. => format!("in {ahead} days"),
-        _ => format!("{} days ago", -ahead),
-    };
-    html! { td.due.(class) title={ (release) ", " (says) ", expected" } { (date_text(release, today)) } }
+    html! { td.due.(class) title=(release) { (date_text(release, today)) } }
 }
 
 /// Renders the state of a name according to the calendar; no registry has confirmed it.
 fn state_of(place: Lifecycle, today: Day) -> Markup {
     html! {
         @match place.stage {
-            Stage::Redemption => td.state.restorable title={ "Restorable until " (place.pending_delete) } { "restorable" },
+            Stage::Redemption => td.state.restorable title={ "until " (place.pending_delete) } { "restorable" },
             Stage::PendingDelete => td.state { "pending delete" },
             Stage::Catchable => td.state.free title={ "Expected to be available since " (place.release) ", not verified" } { "expected free" },
             Stage::Released => td.state.gone title={ (exit_word(&place)) " on " (date_text(place.dropped, today)) } { "released" },

@@ -9,7 +9,8 @@ use crate::components::{
 use crate::drops::state::{DropsParams, ROW_CHOICES, ROWS};
 use crate::drops::words::Chip;
 use crate::drops::{
-    BEST_OF_DAY, BestOfDay, DropsResults, HIGH, Listing, Shown, Tab, bulk, chips, columns,
+    BEST_OF_DAY, BestOfDay, DropsResults, FIRST_ROWS, HIGH, Listing, RowsPart, Shown, Tab, bulk,
+    chips, columns,
 };
 use crate::index::filter::{Sort, SortKey};
 use crate::index::query::rows::{DropRow, Lifecycle};
@@ -28,23 +29,59 @@ pub fn show(shown: &Shown, found: &Result<DropsResults<'_>, String>) -> Markup {
     let not_understood = shown.not_understood.as_ref().map(|it| &it.why);
     html! {
         section #list aria-label="Drops" {
-            @if let Some(why) = not_understood.or(found.as_ref().err()) {
-                p.problem #problem role="alert" { (why) " " a href="/" { "Clear all filters" } }
-            }
-            @if let Ok(found) = found {
-                div.top { (tabs(state, found)) (tools(shown, found)) }
-                @if !found.days.is_empty() { (days(shown, found)) }
-                @match &found.listing {
-                    Listing::Digest(best) if !best.is_empty() => (digest(shown, best)),
-                    Listing::Rows { page: Some(page), sort, offset, total } if page.count() > 0 => {
-                        (table(shown, *sort, &html! { tbody { (rows(shown, page)) } }))
-                        (pager(shown, *offset, page, *total))
-                    }
-                    Listing::Rows { offset, total, .. } if total.count() > 0 => (beyond(shown, *offset, total.count())),
-                    _ => (empty(shown, found)),
+            div #places {
+                @if let Some(why) = not_understood.or(found.as_ref().err()) {
+                    p.problem #problem role="alert" { (why) " " a href="/" { "Clear all filters" } }
                 }
-                (hidden(shown))
-                (bulk::form(shown, found.total()))
+                @if let Ok(found) = found {
+                    div.top { (tabs(state, found)) (tools(shown, found)) }
+                    @if !found.days.is_empty() { (days(shown, found)) }
+                }
+            }
+            div #rows {
+                @if let Ok(found) = found {
+                    @match &found.listing {
+                        Listing::Digest(best) if found.listing.rows() > 0 => (digest(shown, best)),
+                        Listing::Rows { page: Some(page), sort, offset, total } if page.count() > 0 => {
+                            (table(shown, *sort, &page_rows(shown, page)))
+                            (rest_link(shown, page.count()))
+                            (pager(shown, *offset, page, *total))
+                        }
+                        Listing::Rows { offset, total, .. } if total.count() > 0 => (beyond(shown, *offset, total.count())),
+                        _ => (empty(shown, found)),
+                    }
+                    (hidden(shown))
+                    (bulk::form(shown, found.total()))
+                }
+            }
+        }
+    }
+}
+
+/// Renders the rows that the page left out, for a script to add them to its table.
+pub fn rest(shown: &Shown, listing: &Listing<'_>) -> Markup {
+    html! {
+        table {
+            @match listing {
+                Listing::Digest(best) => (digest_rows(shown, best)),
+                Listing::Rows { page: Some(page), .. } => (page_rows(shown, page)),
+                Listing::Rows { page: None, .. } => {}
+            }
+        }
+    }
+}
+
+/// Renders a link to all rows of the page, unless it shows them. Its space is that of the other rows, so
+/// that nothing moves when they take its place.
+fn rest_link(shown: &Shown, rows: u32) -> Markup {
+    let mut page = vec![("rows", "all")];
+    if shown.hidden.are_shown {
+        page.push(("hidden", "show"));
+    }
+    html! {
+        @if shown.part == RowsPart::First && rows > FIRST_ROWS {
+            p #others.(share(rows - FIRST_ROWS, 100)) {
+                a href=(shown.state.path_with(&page)) { "Show all " (rows) " rows" }
             }
         }
     }
@@ -57,7 +94,7 @@ fn tabs(state: &DropsParams, found: &DropsResults<'_>) -> Markup {
             ul.tabs {
                 @for (tab, count) in Tab::ALL.into_iter().zip(found.tabs) {
                     li {
-                        a href=(tab.with(state).path()) data-load aria-current=[(here == Some(tab)).then_some("page")] {
+                        a href=(tab.with(state).path()) aria-current=[(here == Some(tab)).then_some("page")] {
                             (tab.word()) " " span.count { (total(count)) }
                         }
                     }
@@ -95,7 +132,7 @@ fn tools(shown: &Shown, found: &DropsResults<'_>) -> Markup {
         div.tools {
             a.only-phone href="#filters" { "Filters" }
             label.only-phone { input #picking type="checkbox"; "Select" }
-            @if state.is_filtered() { a.clear href=(state.unfiltered().path()) data-load { "Clear filters" } }
+            @if state.is_filtered() { a.clear href=(state.unfiltered().path()) { "Clear filters" } }
             a href=(query::with(&rule, "/alerts/new")) { "Alert me about these" }
             @if names.count() > 0 {
                 @if shown.exports {
@@ -125,13 +162,13 @@ fn days(shown: &Shown, found: &DropsResults<'_>) -> Markup {
         nav.days aria-label="Release days" {
             ul {
                 li {
-                    a href=(if is_all { state.soon() } else { state.anywhere() }.path()) data-load aria-current=[is_all.then_some("true")] {
+                    a href=(if is_all { state.soon() } else { state.anywhere() }.path()) aria-current=[is_all.then_some("true")] {
                         "All " (found.days.len()) " days " span { (total(found.tabs[0])) }
                     }
                 }
                 @for (day, count) in &found.days {
                     li {
-                        a class=(share(count.count(), most)) href=(state.on_day(*day).path()) data-load title=(day) aria-current=[(chosen == Some(*day)).then_some("true")] {
+                        a class=(share(count.count(), most)) href=(state.on_day(*day).path()) title=(day) aria-current=[(chosen == Some(*day)).then_some("true")] {
                             (short_day(*day, shown.today)) " " span { (total(*count)) }
                         }
                     }
@@ -150,21 +187,32 @@ fn short_day(day: Day, today: Day) -> String {
 }
 
 fn digest(shown: &Shown, best: &[BestOfDay<'_>]) -> Markup {
-    let body = html! {
-        @for best in best {
-            tbody {
-                (day_head(shown, best))
-                (rows(shown, &best.page))
-            }
-        }
-    };
     html! {
-        (table(shown, Sort::natural(SortKey::Release), &body))
+        (table(shown, Sort::natural(SortKey::Release), &digest_rows(shown, best)))
+        (rest_link(shown, best.iter().map(|best| best.page.count()).sum()))
         p.foot.soft {
             "The best " (BEST_OF_DAY) " of each day. "
-            a href=(shown.state.soon().path()) data-load { "Show all in one list" }
+            a href=(shown.state.soon().path()) { "Show all in one list" }
         }
     }
+}
+
+/// Renders the days of the digest in the part of the page. A day whose last row belongs to it does.
+fn digest_rows(shown: &Shown, best: &[BestOfDay<'_>]) -> Markup {
+    let mut rows_before = 0;
+    html! {
+        @for best in best.iter().filter(|best| best.page.count() > 0) {
+            @let () = rows_before += best.page.count();
+            @let is_shown = shown.part.has(rows_before - 1);
+            @let rows = rows(shown, &best.page, |_| is_shown);
+            @if is_shown { tbody { (day_head(shown, best)) (rows) } }
+        }
+    }
+}
+
+/// Renders the rows of a page in its part.
+fn page_rows(shown: &Shown, page: &DropsPage<'_>) -> Markup {
+    html! { tbody { (rows(shown, page, |place| shown.part.has(place))) } }
 }
 
 fn day_head(shown: &Shown, best: &BestOfDay<'_>) -> Markup {
@@ -178,7 +226,7 @@ fn day_head(shown: &Shown, best: &BestOfDay<'_>) -> Markup {
                     time datetime=(day) { (day.date().format("%a %-d %b").to_string()) } " "
                     span { (totalled(*names, "name")) @if high.count() > 0 { ", " (total(*high)) " at " (HIGH) " or more" } } " "
                     @if page.next.is_some() {
-                        a.end href=(shown.state.on_day(*day).path()) data-load { "Show all " (total(*names)) }
+                        a.end href=(shown.state.on_day(*day).path()) { "Show all " (total(*names)) }
                     }
                 }
             }
@@ -189,7 +237,7 @@ fn day_head(shown: &Shown, best: &BestOfDay<'_>) -> Markup {
 fn table(shown: &Shown, sort: Sort, body: &Markup) -> Markup {
     let state = &shown.state;
     let is_digest = state.is_digest();
-    let head = |class: &str, word: &str, key: SortKey| {
+    let head = |class: &str, word: &str, about: Option<&str>, key: SortKey| {
         let is_here = sort.key == key && !is_digest;
         let natural = Sort::natural(key);
         // The heading of the column that already sorts the list reverses the order.
@@ -201,7 +249,7 @@ fn table(shown: &Shown, sort: Sort, body: &Markup) -> Markup {
         };
         let path = state.listed().with(&[("sort", key.as_str()), ("order", order)]).path();
         let sorted = is_here.then_some(if sort.descending { "descending" } else { "ascending" });
-        html! { th class=(class) scope="col" aria-sort=[sorted] { a href=(path) data-load { (word) } } }
+        html! { th class=(class) scope="col" title=[about] aria-sort=[sorted] { a href=(path) { (word) } } }
     };
     html! {
         table.drops {
@@ -213,11 +261,11 @@ fn table(shown: &Shown, sort: Sort, body: &Markup) -> Markup {
             thead {
                 tr {
                     th.sel scope="col" { input.needs-js #all type="checkbox" aria-label="Select all names on this page"; }
-                    (head("name", "Name", SortKey::Name))
-                    (head("dqs", "Score", SortKey::Dqs))
+                    (head("name", "Name", None, SortKey::Name))
+                    (head("dqs", "Score", None, SortKey::Dqs))
                     @for column in shown.columns.as_slice() {
                         @match columns::sort(*column) {
-                            Some(key) => (head(columns::class(*column), columns::word(*column), key)),
+                            Some(key) => (head(columns::class(*column), columns::word(*column), columns::about(*column), key)),
                             None => th class=(columns::class(*column)) scope="col" { (columns::word(*column)) },
                         }
                     }
@@ -228,17 +276,19 @@ fn table(shown: &Shown, sort: Sort, body: &Markup) -> Markup {
     }
 }
 
-fn rows(shown: &Shown, page: &DropsPage<'_>) -> Markup {
+/// Renders the rows whose place on the page `is_wanted`, and counts the hidden ones of all.
+fn rows(shown: &Shown, page: &DropsPage<'_>, is_wanted: impl Fn(u32) -> bool) -> Markup {
     let next = shown.state.path();
-    let mut rows = Vec::with_capacity(page.count() as usize);
+    let (mut rows, mut at) = (Vec::new(), 0);
     page.for_each_placed(|drop, place| {
         let is_hidden = shown.hides(drop.name);
         if is_hidden {
             shown.hidden.left_out.update(|count| count + 1);
         }
-        if !is_hidden || shown.hidden.are_shown {
+        if is_wanted(at) && (!is_hidden || shown.hidden.are_shown) {
             rows.push(row(shown, drop, place, is_hidden, &next));
         }
+        at += 1;
     });
     html! { @for row in &rows { (row) } }
 }
@@ -266,8 +316,8 @@ fn hidden(shown: &Shown) -> Markup {
     html! {
         @match (shown.hidden.left_out.get(), shown.hidden.are_shown) {
             (0, _) => {},
-            (count, true) => p.foot.soft { (grouped(count.into())) " hidden on this page, shown. " a href=(path) data-load { "Leave out" } },
-            (count, false) => p.foot.soft { (grouped(count.into())) " hidden on this page. " a href=(shown.state.path_with_hidden()) data-load { "Show" } },
+            (count, true) => p.foot.soft { (grouped(count.into())) " hidden on this page, shown. " a href=(path) { "Leave out" } },
+            (count, false) => p.foot.soft { (grouped(count.into())) " hidden on this page. " a href=(shown.state.path_with(&[("hidden", "show")])) { "Show" } },
         }
     }
 }
@@ -327,7 +377,7 @@ fn beyond(shown: &Shown, offset: u32, total: u32) -> Markup {
         div.panel.empty {
             @if offset >= shown.depth && offset < total { (log_in_for_more(&state.path())) }
             @else { p { "There are no more names." } }
-            p { a href=(state.page(0)) data-load { "Back to the first page" } }
+            p { a href=(state.page(0)) { "Back to the first page" } }
         }
     }
 }
@@ -350,11 +400,11 @@ fn empty(shown: &Shown, found: &DropsResults<'_>) -> Markup {
                 p { "In other tabs:" }
                 ul.ways {
                     @for (tab, count) in others() {
-                        li { a href=(tab.with(state).path()) data-load { span { (tab.word()) } " " b { (totalled(count, "name")) } } }
+                        li { a href=(tab.with(state).path()) { span { (tab.word()) } " " b { (totalled(count, "name")) } } }
                     }
                 }
             }
-            @if state.is_filtered() { p { a href=(state.unfiltered().path()) data-load { "Clear filters" } } }
+            @if state.is_filtered() { p { a href=(state.unfiltered().path()) { "Clear filters" } } }
         }
     }
 }
@@ -362,7 +412,7 @@ fn empty(shown: &Shown, found: &DropsResults<'_>) -> Markup {
 fn way(state: &DropsParams, chip: &Chip, count: Total) -> Markup {
     html! {
         li {
-            a href=(chips::without(state, chip).path()) data-load {
+            a href=(chips::without(state, chip).path()) {
                 span { (chip.word) " " (chip.value) } " " b { (totalled(count, "name")) }
             }
         }

@@ -50,6 +50,9 @@ use state::{DAYS_AHEAD, DropsParams};
 
 /// Number of names for each day of the digest.
 const BEST_OF_DAY: u32 = 12;
+/// Maximum rows that a page sends at once. The rest of its rows is not on the screen yet: a script loads
+/// it after the first paint, and without scripts a link leads to all of them.
+const FIRST_ROWS: u32 = 25;
 /// Score that few names reach. The digest counts the names with this score or a higher one.
 const HIGH: u8 = 90;
 
@@ -89,6 +92,11 @@ async fn list_drops(
         depth: components::depth(&viewer, DROPS_OFFSET_MAX),
         today: as_of.today,
         columns: columns::chosen(owned.as_deref(), &headers),
+        part: match wanted {
+            Wanted::Rows => RowsPart::Rest,
+            _ if sent.text("rows") == "all" => RowsPart::All,
+            _ => RowsPart::First,
+        },
         hidden: HiddenRows { are_shown: sent.text("hidden") == "show", left_out: Cell::new(0) },
         owned,
         state,
@@ -96,6 +104,10 @@ async fn list_drops(
     let is_text = !shown.state.get("q").is_empty();
     let timer = QueryTimer::start(if is_text { QueryKind::Substring } else { QueryKind::Drops });
     let make = move || {
+        if wanted == Wanted::Rows {
+            let listing = find_rows(&index, &shown, as_of, timer)?;
+            return Ok((StatusCode::OK, list::rest(&shown, &listing)));
+        }
         let found = match find(&index, &shown, as_of, timer) {
             Err(ApiError::BadParameter { name, what, .. }) => Err(side::problem(&name, &what)),
             found => Ok(found?),
@@ -167,6 +179,7 @@ struct Shown {
     depth: u32,
     today: Day,
     columns: Columns,
+    part: RowsPart,
     /// Watches, rules and claims of the viewer; `None` if not logged in.
     owned: Option<Arc<UserData>>,
     hidden: HiddenRows,
@@ -176,6 +189,26 @@ struct Shown {
 struct NotUnderstood {
     text: String,
     why: String,
+}
+
+/// Rows of a page to render.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RowsPart {
+    First,
+    /// The rows after the first ones.
+    Rest,
+    All,
+}
+
+impl RowsPart {
+    /// Whether the row at this place of the page, from 0, is one of them.
+    fn has(self, place: u32) -> bool {
+        match self {
+            RowsPart::First => place < FIRST_ROWS,
+            RowsPart::Rest => place >= FIRST_ROWS,
+            RowsPart::All => true,
+        }
+    }
 }
 
 /// Names that the viewer hid.
@@ -219,7 +252,7 @@ impl DropsResults<'_> {
 }
 
 enum Listing<'a> {
-    /// The best names of each day with releases.
+    /// The best names of each of the next days.
     Digest(Vec<BestOfDay<'a>>),
     Rows {
         /// `None` beyond the viewer's limit.
@@ -228,6 +261,16 @@ enum Listing<'a> {
         offset: u32,
         total: Total,
     },
+}
+
+impl Listing<'_> {
+    /// Number of rows on this page.
+    fn rows(&self) -> u32 {
+        match self {
+            Listing::Digest(best) => best.iter().map(|best| best.page.count()).sum(),
+            Listing::Rows { page, .. } => page.as_ref().map_or(0, DropsPage::count),
+        }
+    }
 }
 
 struct BestOfDay<'a> {
@@ -320,37 +363,65 @@ fn find<'a>(
     for (count, tab) in tabs.iter_mut().zip(Tab::ALL) {
         *count = index.estimate_drops(&tab.names(&filter, today), as_of)?;
     }
-    let coming = || (1..=DAYS_AHEAD).map(|ahead| today.plus(ahead));
     let facets = index.facets(&filter, &FACETS, as_of, Counting::Estimate)?;
+    let listing = listing(index, shown, &filter, as_of)?;
     let mut days = Vec::new();
-    let (listing, rows, total) = if state.is_digest() {
-        let best = coming().map(|day| best_of_day(index, &filter, day, as_of));
-        let mut best = best.collect::<Result<Vec<_>, QueryError>>()?;
-        days.extend(best.iter().map(|best| (best.day, best.total)));
-        best.retain(|best| best.total.count() > 0);
-        let rows = best.iter().map(|best| best.page.count()).sum();
-        (Listing::Digest(best), rows, tabs[0])
-    } else {
-        if Tab::of(state) == Some(Tab::Soon) {
-            for day in coming() {
+    match &listing {
+        Listing::Digest(best) => days.extend(best.iter().map(|best| (best.day, best.total))),
+        Listing::Rows { .. } if Tab::of(state) == Some(Tab::Soon) => {
+            for day in coming(today) {
                 days.push((day, index.estimate_drops(&soon(&filter, day, day), as_of)?));
             }
         }
-        let page = (filter.offset < shown.depth)
-            .then(|| index.drops(&filter, as_of, Counting::Estimate))
-            .transpose()?;
-        let rows = page.as_ref().map_or(0, DropsPage::count);
-        let total = match page.as_ref().and_then(|page| page.total) {
-            Some(total) => total,
-            None => index.estimate_drops(&filter, as_of)?,
-        };
-        (Listing::Rows { page, sort: filter.sort, offset: filter.offset, total }, rows, total)
-    };
-    timer.finish(rows as usize, &filter);
-    let ways = if total.count() == 0 { ways_out(index, state, as_of)? } else { Vec::new() };
+        Listing::Rows { .. } => {}
+    }
+    timer.finish(listing.rows() as usize, &filter);
     let facets_are_exact = facets.are_exact;
     let facets = FACETS.into_iter().zip(facets.values).collect();
-    Ok(DropsResults { listing, tabs, days, facets, facets_are_exact, ways })
+    let mut results =
+        DropsResults { listing, tabs, days, facets, facets_are_exact, ways: Vec::new() };
+    if results.total().count() == 0 {
+        results.ways = ways_out(index, state, as_of)?;
+    }
+    Ok(results)
+}
+
+/// Finds only the rows of a page.
+fn find_rows<'a>(
+    index: &'a Index,
+    shown: &Shown,
+    as_of: AsOf,
+    timer: QueryTimer,
+) -> Result<Listing<'a>, ApiError> {
+    let filter = shown.state.listed().filter(as_of.today)?;
+    let listing = listing(index, shown, &filter, as_of)?;
+    timer.finish(listing.rows() as usize, &filter);
+    Ok(listing)
+}
+
+fn listing<'a>(
+    index: &'a Index,
+    shown: &Shown,
+    filter: &DropFilter,
+    as_of: AsOf,
+) -> Result<Listing<'a>, QueryError> {
+    if shown.state.is_digest() {
+        let best = coming(as_of.today).map(|day| best_of_day(index, filter, day, as_of));
+        return Ok(Listing::Digest(best.collect::<Result<_, _>>()?));
+    }
+    let page = (filter.offset < shown.depth)
+        .then(|| index.drops(filter, as_of, Counting::Estimate))
+        .transpose()?;
+    let total = match page.as_ref().and_then(|page| page.total) {
+        Some(total) => total,
+        None => index.estimate_drops(filter, as_of)?,
+    };
+    Ok(Listing::Rows { page, sort: filter.sort, offset: filter.offset, total })
+}
+
+/// Returns the days of the tab *Dropping soon*.
+fn coming(today: Day) -> impl Iterator<Item = Day> {
+    (1..=DAYS_AHEAD).map(move |ahead| today.plus(ahead))
 }
 
 fn best_of_day<'a>(

@@ -93,11 +93,11 @@ fn section(
     html! {
         @if is_set || !rows.is_empty() {
             section {
-                h2 { (title) @if is_set { a href=(state.with(&none).path()) data-load aria-label={ "Clear the filter: " (title) } { "Clear" } } }
+                h2 { (title) @if is_set { a href=(state.with(&none).path()) aria-label={ "Clear the filter: " (title) } { "Clear" } } }
                 ul {
                     @for row in &rows {
                         li {
-                            a class=[(row.count > 0).then(|| share(row.count, most))] href=(row.path) data-load aria-current=[row.is_set.then_some("true")] {
+                            a class=[(row.count > 0).then(|| share(row.count, most))] href=(row.path) aria-current=[row.is_set.then_some("true")] {
                                 (row.word) " "
                                 @if row.count > 0 { span { (total(names(row.count))) } }
                             }

@@ -234,9 +234,9 @@ impl DropsParams {
         self.with(&[("offset", &offset)])
     }
 
-    /// URL of this state with hidden names shown.
-    pub fn path_with_hidden(&self) -> String {
-        self.path_at("/", &[("hidden", "show")])
+    /// URL of this state with parameters of the page, such as `hidden`.
+    pub fn path_with(&self, page: &[(&str, &str)]) -> String {
+        self.path_at("/", page)
     }
 
     /// URL of the page at `offset`.

@@ -174,6 +174,9 @@ fn pages_are_read_and_forms_work_without_scripts() {
     browser.main().row("harborlight.com").button("Watching harborlight.com: stop").wait();
 
     browser.open("/?view=active&starts=s&limit=50");
+    assert_eq!(browser.main().at("//tbody/tr").count(), 25);
+    browser.link("Show all 50 rows").follow();
+    assert_eq!(browser.main().at("//tbody/tr").count(), 50);
     browser.main().at("//*[@id='every']").click();
     browser.field("Tags").fill("coast");
     browser.main().button("Tag").follow();

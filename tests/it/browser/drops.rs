@@ -7,8 +7,9 @@ use super::find::{DOWN, ENTER, ESCAPE};
 use super::world::World;
 use crate::common::Client;
 
-/// Returns the names of the rows in order.
+/// Returns the names of the rows in order, once all rows of the page are there.
 pub fn names(browser: &Browser) -> Vec<String> {
+    browser.main().at("//*[@id='others']").wait_gone();
     let rows = browser.script(
         "return [...document.querySelectorAll('#list tbody .sel input')].map((box) => box.value)",
         &[],
@@ -363,4 +364,40 @@ fn rows_are_hidden_tagged_and_selected_by_keyboard() {
     browser.press("j");
     browser.press("x");
     assert!(selected(&browser).is_empty());
+}
+
+#[test]
+fn a_change_of_filters_replaces_only_the_rows() {
+    let world = World::new();
+    let browser = world.member("ann@example.com", "pro");
+    browser.open("/?view=active");
+    // All rows of the page come by themselves, and stay selected as a whole.
+    browser.field("Select all names on this page").click();
+    browser.main().at("//*[@id='others']").wait_gone();
+    browser.text("100 selected").wait();
+    browser.field("Select all names on this page").click();
+    let mark =
+        "for (const it of document.querySelectorAll('aside, aside li a, .tabs a, #list tbody'))
+        it.kept = true;
+        document.querySelector('.side .more').open = true;";
+    browser.script(mark, &[]);
+    let com = browser.main().at("//aside//a[starts-with(normalize-space(.), '.com')]");
+    com.click();
+    browser.is_at("/?view=active&tld=com");
+    let kept = |selector: &str| {
+        let count =
+            "return [...document.querySelectorAll(arguments[0])].filter((it) => it.kept).length";
+        browser.script(count, &[json!(selector)])
+    };
+    assert_eq!(kept("#list tbody"), 0);
+    assert_eq!(kept("aside"), 1);
+    assert_eq!(kept(".tabs a"), browser.main().at("//*[@class='tabs']//a").count());
+    assert!(kept("aside li a[aria-current]").as_u64() > Some(0));
+    assert_eq!(browser.focused().split(' ').nth(1), Some(".com"));
+    assert_eq!(browser.script("return document.querySelector('.side .more').open", &[]), true);
+    assert_eq!(browser.field("TLDs").property("value"), "com");
+    browser.script("history.back()", &[]);
+    browser.is_at("/?view=active");
+    browser
+        .until("no TLD", || Ok(browser.field("TLDs").property("value").is_empty().then_some(())));
 }

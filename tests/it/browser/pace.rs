@@ -71,14 +71,14 @@ fn tell(what: &str, mut times: Vec<f64>) {
 /// painted rows.
 const FOLLOW: &str = "
     const link = document.querySelector(arguments[0]);
-    const frame = document.querySelector('#frame');
+    const rows = document.querySelector('#rows');
     const paint = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
     return (async () => {
         await paint();
         const begun = performance.now();
         const changed = new Promise((done) => {
             const watch = new MutationObserver(() => {
-                if (!frame.isConnected) { watch.disconnect(); done(); }
+                if (!rows.isConnected) { watch.disconnect(); done(); }
             });
             watch.observe(document.body, {childList: true, subtree: true});
         });

@@ -34,8 +34,8 @@ fn all_names_of_a_search_are_watched_tagged_hidden_and_downloaded() {
     let mut ann = world.person("ann@example.com", "api");
     assert!(all_of(&mut ann, SEARCH).starts_with("150\">All 150"));
     // The page lists 100 of the names, and the selection on the page does not limit the search.
-    let page = ann.get(&format!("/?{SEARCH}"));
-    assert_eq!(page.text.matches("aria-label=\"Select ").count(), 100);
+    let page = ann.get(&format!("/?{SEARCH}&rows=all"));
+    assert_eq!(page.text.matches("aria-label=\"Select bulk").count(), 100);
     let hidden = [("domain", "bulk0003.com"), ("search", SEARCH), ("next", "/?starts=bulk")];
     ann.post("/hide", &hidden).assert_goes_to("/?starts=bulk&done=hidden&names=1");
     ann.get("/?starts=bulk&done=hidden&names=1").assert_says(200, "1 name is hidden now.");
