@@ -364,6 +364,7 @@ impl DropsByRank {
         }
         let (mut buffer, mut scratch) = (vec![0; sampling.words], Vec::new());
         let mut sample = Sample { matches: 0, visited: 0, words: words.len() };
+        let mut counts: Vec<(usize, u32)> = Vec::new();
         // Each round visits as many blocks as those before together, in the middle between them.
         let (mut offset, mut step) = (0, Sampling::SPARSEST);
         loop {
@@ -371,8 +372,10 @@ impl DropsByRank {
                 let block = &mut buffer[..sampling.words.min(words.end - at)];
                 block.fill(0);
                 walk.keep(at, block, &mut scratch)?;
-                sample.visited += block.len();
-                sample.matches += ones(block);
+                let matches = ones(block);
+                (sample.visited, sample.matches) =
+                    (sample.visited + block.len(), sample.matches + matches);
+                counts.push((at, matches));
                 visit(at, block);
                 if budget::spent() {
                     return Ok(Some(sample));
@@ -381,9 +384,9 @@ impl DropsByRank {
             if offset == 0 && sample.matches < sampling.few {
                 return Ok(None);
             }
-            if sample.matches >= sampling.matches
-                || sample.visited * Sampling::LARGEST >= words.len()
-            {
+            counts.sort_unstable();
+            let in_order: Vec<u32> = counts.iter().map(|&(_, matches)| matches).collect();
+            if sampling.is_enough(&sample, &in_order) {
                 return Ok(Some(sample));
             }
             (offset, step) = if offset == 0 { (step / 2, step) } else { (offset / 2, offset) };
@@ -942,7 +945,8 @@ mod tests {
 
     #[test]
     fn samples_are_near_and_repeatable() {
-        const SPARSE: Sampling = Sampling { counted: 0, words: 1, few: 1, matches: 400 };
+        const SPARSE: Sampling =
+            Sampling { counted: 0, words: 1, few: 1, blocks: 64, large: u32::MAX };
         let mut made = TestTables::new(8);
         let built = build(made.table(30_000));
         let as_of = AsOf { today: Day::from_raw(1_000).expect("a day"), catch_days: 5 };

@@ -212,7 +212,7 @@ impl Index {
     }
 
     /// Returns true if totals may be estimated.
-    fn is_sampled(&self) -> bool {
+    pub(super) fn is_sampled(&self) -> bool {
         let docs_max = 64 * Sampling::default().counted;
         self.layers().iter().any(|layer| layer.drops_by_rank.len() as usize > docs_max)
     }
@@ -395,7 +395,10 @@ impl Layer {
             return Ok(kept);
         }
         let sample = self.sample(filter, day, |_, _| {})?;
-        let total = sample.map(|sample| Total::About(sample.scaled(sample.matches)));
+        let total = sample.map(|sample| match sample.is_whole() {
+            true => Total::Exact(sample.matches),
+            false => Total::About(sample.scaled(sample.matches)),
+        });
         if let Some(total) = total {
             day.keep_total(filter, counting, total);
         }

@@ -103,7 +103,7 @@ impl Index {
             };
             match sample {
                 None => layer.matching(filter, day).map(|docs| (docs, None)),
-                sample => Ok((docs, sample)),
+                sample => Ok((docs, sample.filter(|sample| !sample.is_whole()))),
             }
         };
         self.layers_on(day).map(of_layer).collect()

@@ -26,6 +26,7 @@ use crate::columns::records::{RecordBuffer, ScoreRecord, ScoreRecords};
 use crate::columns::tlds::Tlds;
 use crate::error::GenerationError;
 use crate::filter::{AsOf, Facet, View};
+use crate::query::overview::Overview;
 use crate::query::rows::{FacetValue, Lifecycle, Status};
 use crate::query::shared_tlds::SharedTlds;
 use crate::query::summary::DaySummary;
@@ -259,10 +260,14 @@ impl Index {
         known.checked_sub(1).map(|at| dates[at])
     }
 
-    /// Computes the stages of a day unless they are cached. Without this call, the first query of
-    /// the day would wait for the computation, which takes some milliseconds per million drops.
+    /// Computes the stages of a day unless they are cached, and the counts from which totals are summed.
+    /// Without this call, the first query of the day would wait for the computation, which takes some
+    /// milliseconds per million drops.
     pub fn prepare(&self, as_of: AsOf) {
-        self.day(as_of);
+        let day = self.day(as_of);
+        if self.is_sampled() {
+            Overview::new(self, &day).summary();
+        }
     }
 
     /// Returns true if the day is cached.
