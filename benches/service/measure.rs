@@ -31,6 +31,9 @@ use crate::stages::{self, Built, Folders};
 use crate::timing::{Timing, ask_all};
 use crate::wrk::{self, Load};
 
+/// Filters whose total is estimated and counted, and total above which an estimate has a bound.
+const ESTIMATES: usize = 1_000;
+const LARGE: u32 = 100_000;
 /// Number of queries of each mix in this process; the time is limited as well.
 const QUERIES: usize = 20_000;
 const MIX_BUDGET: Duration = Duration::from_secs(10);
@@ -293,6 +296,7 @@ impl Run {
             let timing = ask_all(index, &asks(queries)?, self.as_of, MIX_BUDGET)?;
             self.add(Figure::queries(format!("in process: {name}"), &timing).goal(goal));
         }
+        self.estimates(index, &mixes.filters)?;
         self.facet_figures(index)?;
         self.cursor_figures(index)?;
         let dossiers: Vec<Ask> = mixes.dossiers.iter().cloned().map(Ask::Dossier).collect();
@@ -303,6 +307,28 @@ impl Run {
             "In process: whole answers as JSON, with explanations and signals; one thread, one query \
              after the other.",
         );
+        Ok(())
+    }
+
+    /// Compares estimated totals with exact ones.
+    ///
+    /// # Errors
+    ///
+    /// Of totals above 100,000, more than one in 100 is not within 2 % of its estimate.
+    fn estimates(&mut self, index: &Index, queries: &[Query]) -> anyhow::Result<()> {
+        let (mut estimates, mut large, mut far) = (0, 0, 0);
+        for ask in asks(&queries[..queries.len().min(ESTIMATES)])? {
+            let Ask::Drops(filter) = ask else { continue };
+            let estimate = index.estimate_drops(&filter, self.as_of)?;
+            let exact = index.count_drops(&filter, self.as_of)?;
+            estimates += u32::from(!estimate.is_exact());
+            large += u32::from(exact > LARGE);
+            let off = u64::from(estimate.count().abs_diff(exact));
+            far += u32::from(exact > LARGE && off * 50 > u64::from(exact));
+        }
+        let found = format!("of {large} totals above {LARGE}, {far} are more than 2 % off");
+        ensure!(far * 100 <= large, "{found}");
+        self.note(format!("Totals of {ESTIMATES} filters: {estimates} estimates; {found}."));
         Ok(())
     }
 
