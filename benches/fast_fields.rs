@@ -1,8 +1,14 @@
-//! `cargo bench --bench fast_fields`: the columns of the drop list as tantivy fast fields, compared
-//! with the bit slices of the index. Both variants run the same queries on the same names: the
-//! number of matches, and the first hundred in rank order. The time for the slices is that of a
-//! complete response, including rows. `DROPDEX_BENCH_COUNT` sets the number of names (a million by
-//! default, generated from the sample). Prints a Markdown table.
+//! `cargo bench --bench fast_fields`: the columns of the drop list as tantivy fast fields.
+//!
+//! Filters are compared with the bit slices of the index. Both variants run the same queries on the same names: the
+//! number of matches, and the first hundred in rank order. The time for the slices is that of a complete
+//! response, including rows.
+//!
+//! Reads are compared with numbers of a fixed number of bits ([`Packed`]), on pages of a hundred rows from
+//! anywhere in the list. The index reads the fields of a page with one call each.
+//!
+//! `DROPDEX_BENCH_COUNT` sets the number of names (a million by default, generated from the sample). Prints
+//! Markdown tables.
 
 mod common;
 #[path = "service/market.rs"]
@@ -19,6 +25,7 @@ use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+use common::rng::Rng;
 use dropdex::index::filter::Counting;
 use dropdex::query::params::{Limits, Params};
 use dropdex::vocab::day::Day;
@@ -33,9 +40,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const TIMES: usize = 201;
 const ROWS: usize = 100;
+/// Pages of rows that are read, each once.
+const PAGES: usize = 4_000;
 
 /// The columns, in the order of their values in [`Doc`].
-const COLUMNS: [&str; 5] = ["dqs", "length", "tld", "dropped", "release"];
+const COLUMNS: [&str; 6] = ["dqs", "length", "tld", "drop_day", "release_day", "rank"];
 
 /// The queries, as parameters of the drop list. `TLD` stands for the most frequent suffix.
 const QUESTIONS: [(&str, &[(&str, &str)]); 5] = [
@@ -89,7 +98,7 @@ fn main() -> anyhow::Result<()> {
         per_doc(bytes.len() as u64),
         per_doc(slices)
     )?;
-    writeln!(out, "| open the five columns | {} |  |  |", micros(open))?;
+    writeln!(out, "| open the columns | {} |  |  |", micros(open))?;
     for (name, pairs) in QUESTIONS {
         let ranges = ranges(pairs, today, tld)?;
         let (total, first) = by_columns(&columns, docs.len(), &ranges);
@@ -121,7 +130,79 @@ fn main() -> anyhow::Result<()> {
             micros(slices)
         )?;
     }
+    compare_reads(&columns, &docs, &mut out)
+}
+
+/// Returns the sum of the values of a page.
+type Reader<'a> = &'a dyn Fn(&[u32]) -> u64;
+
+/// Prints the times of reads of a value, on pages of rows.
+fn compare_reads(
+    columns: &[Column<u64>],
+    docs: &[Doc],
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let mut rng = Rng::at(1, 0);
+    let mut page = || -> Vec<u32> {
+        let mut page: Vec<u32> = (0..ROWS).map(|_| rng.below(docs.len() as u64) as u32).collect();
+        page.sort_unstable();
+        page
+    };
+    let pages: Vec<Vec<u32>> = (0..PAGES).map(|_| page()).collect();
+    writeln!(
+        out,
+        "\n| A read, in ns | packed | field, by row | field, by page | by page to packed |"
+    )?;
+    writeln!(out, "| --- | ---: | ---: | ---: | ---: |")?;
+    for (at, (name, column)) in COLUMNS.iter().zip(columns).enumerate() {
+        let packed = Packed::new(docs.iter().map(|doc| doc[at]));
+        let by_row = |page: &[u32]| page.iter().map(|&doc| column.values.get_val(doc)).sum::<u64>();
+        let by_page = |page: &[u32]| {
+            let mut values = [0; ROWS];
+            column.values.get_vals(page, &mut values);
+            values.iter().sum::<u64>()
+        };
+        let from_packed = |page: &[u32]| page.iter().map(|&doc| packed.get(doc)).sum::<u64>();
+        let readers: [Reader<'_>; 3] = [&from_packed, &by_row, &by_page];
+        let sums = readers.map(|read| pages.iter().map(|page| read(page)).sum::<u64>());
+        ensure!(sums[1..] == [sums[0]; 2], "{name}: {sums:?}");
+        let [packed, by_row, by_page] = readers.map(|read| {
+            let time = median(|| {
+                black_box(pages.iter().map(|page| read(black_box(page))).sum::<u64>());
+            });
+            time.as_secs_f64() * 1e9 / (PAGES * ROWS) as f64
+        });
+        let ratio = by_page / packed;
+        writeln!(out, "| {name} | {packed:.1} | {by_row:.1} | {by_page:.1} | {ratio:.2} |")?;
+    }
     Ok(())
+}
+
+/// Numbers of as many bits as the largest one needs, one after the other.
+struct Packed {
+    bits: usize,
+    bytes: Vec<u8>,
+}
+
+impl Packed {
+    fn new(numbers: impl ExactSizeIterator<Item = u64> + Clone) -> Packed {
+        let largest = numbers.clone().max().unwrap_or(0);
+        let bits = (u64::BITS - largest.leading_zeros()) as usize;
+        let mut bytes = vec![0; (numbers.len() * bits).div_ceil(8) + size_of::<u64>()];
+        for (at, number) in numbers.enumerate() {
+            let place = &mut bytes[at * bits / 8..];
+            let shifted = number << (at * bits % 8);
+            place.iter_mut().zip(shifted.to_le_bytes()).for_each(|(byte, more)| *byte |= more);
+        }
+        Packed { bits, bytes }
+    }
+
+    #[inline]
+    fn get(&self, doc: u32) -> u64 {
+        let bit = doc as usize * self.bits;
+        let read = self.bytes[bit / 8..].first_chunk().expect("padded to a whole read");
+        u64::from_le_bytes(*read) >> (bit % 8) & ((1 << self.bits) - 1)
+    }
 }
 
 /// Returns the rows of the drop list, best first.
@@ -134,7 +215,10 @@ fn docs_of(market: &Market) -> Vec<Doc> {
         };
         let [date, release] = [dropped.date, dropped.release].map(|day| u64::from(day.raw()));
         let key = (Reverse(row.dqs), Reverse(facts.rank), row.length, *at);
-        rows.push((key, [row.dqs.into(), row.length.into(), row.tld.into(), date, release]));
+        rows.push((
+            key,
+            [row.dqs.into(), row.length.into(), row.tld.into(), date, release, facts.rank.into()],
+        ));
     }
     rows.sort_unstable_by_key(|(key, _)| *key);
     rows.into_iter().map(|(_, doc)| doc).collect()
@@ -226,7 +310,7 @@ fn by_columns(
     (found.len(), found.into_iter().take(ROWS).collect())
 }
 
-/// Returns the bytes of the index for the same five columns.
+/// Returns the bytes of the index for the bitmaps of the columns.
 fn slices_bytes(folder: &std::path::Path) -> anyhow::Result<u64> {
     let current = fs::read_dir(folder.join("index"))?
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -238,8 +322,7 @@ fn slices_bytes(folder: &std::path::Path) -> anyhow::Result<u64> {
         let name = file.file_name();
         let column = name.to_str().and_then(|name| name.strip_prefix("listed."));
         let column = column.and_then(|name| name.split('-').next());
-        if column.is_some_and(|name| matches!(name, "key" | "length" | "tld" | "drop" | "release"))
-        {
+        if column.is_some_and(|name| matches!(name, "length" | "tld" | "drop" | "release")) {
             bytes += file.metadata()?.len();
         }
     }
