@@ -15,7 +15,7 @@ use crate::vocab::memory;
 /// then a key, a row and a key by TLD.
 const BYTES_PER_NAME: u64 = 10;
 /// Memory that all concurrent writers take, in bytes per drop: doc, row, columns, record, and one
-/// posting for each of a dozen trigrams.
+/// posting for each of a dozen trigrams. Each core that writes fast fields takes 10 MB as well.
 const BYTES_PER_DROP: u64 = 150;
 
 /// Size of the trigrams of all names, in bytes per name, and the number of names above which a list
