@@ -43,6 +43,7 @@ fn ask_drops(rng: &mut Rng, model: &Model, path: &str, limit_max: usize) -> Ask<
     if let Some(needle) = &needle {
         sent.push(("q", respelled(rng, needle)));
     }
+    let needle = needle.map(without_root);
     let limit = limit(rng, limit_max, &mut sent);
     let offset = offset(rng, model.names().len(), &mut sent);
     let (sort, order) = sort(rng, &mut sent);
@@ -131,12 +132,7 @@ pub fn search(rng: &mut Rng, model: &Model) -> Ask<SearchQuery> {
     let filter = if rng.chance(50) { Filter::default() } else { filter(rng, model, &mut sent) };
     let limit = limit(rng, 100, &mut sent);
     let offset = offset(rng, 60, &mut sent);
-    // A trailing dot after a whole name is ignored; after anything else it is literal.
-    let prefix = match DomainName::parse(&prefix) {
-        Ok(_) => prefix.trim_end_matches('.').to_owned(),
-        Err(_) => prefix,
-    };
-    let query = SearchQuery { sent: q, prefix, filter, limit, offset };
+    let query = SearchQuery { sent: q, prefix: without_root(prefix), filter, limit, offset };
     Ask { target: target(rng, "/api/v1/search", sent), query }
 }
 
@@ -532,6 +528,14 @@ fn needle(rng: &mut Rng, model: &Model) -> String {
     .min(most);
     let start = rng.below(chars.len() - length + 1);
     chars[start..start + length].iter().collect()
+}
+
+/// Removes a trailing dot after a whole name, which is ignored; after anything else it is literal.
+fn without_root(text: String) -> String {
+    match DomainName::parse(&text) {
+        Ok(_) => text.trim_end_matches('.').to_owned(),
+        Err(_) => text,
+    }
 }
 
 /// Returns a spelling of a name; IDNs are more frequent than by chance.
