@@ -569,7 +569,7 @@ fn changed_claim(kept: &Value, sent: &Value) -> Value {
 fn changed_search(kept: &Value, sent: &Value) -> Value {
     let mut search = changed(kept, sent);
     let members = search.as_object_mut().expect("searches are objects");
-    for name in ["seen", "total", "newSinceSeen"] {
+    for name in ["seen", "total", "totalExact", "newSinceSeen"] {
         members.remove(name);
     }
     search

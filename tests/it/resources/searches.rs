@@ -36,7 +36,7 @@ fn searches_are_saved_counted_changed_and_deleted() {
     hide_times(&mut search, &["createdAt"]);
     let mut expected = json!({
         "id": id, "name": "Free", "filter": {"tlds": ["com"], "contains": "free"}, "sort": "release",
-        "order": "asc", "total": 2, "newSinceSeen": 0, "createdAt": "now",
+        "order": "asc", "total": 2, "totalExact": true, "newSinceSeen": 0, "createdAt": "now",
     });
     assert_eq!(search, expected);
 
