@@ -32,7 +32,7 @@ use crate::vocab::named::{named_enum, parse_named};
 use crate::watchlist::{MAX_BID_LABEL, next, parse_bid, parse_name, parse_tags};
 
 /// Maximum names of a search to change at once.
-const NAMES_MAX: usize = WATCHES_PASTED_MAX;
+pub const NAMES_MAX: usize = WATCHES_PASTED_MAX;
 
 named_enum! {
     /// A completed bulk action, as named in the redirect after the form.

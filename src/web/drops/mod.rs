@@ -416,6 +416,13 @@ fn listing<'a>(
         Some(total) => total,
         None => index.estimate_drops(filter, as_of)?,
     };
+    // A member can select every name of a search if their number is exact and small.
+    let total = match total {
+        Total::About(names) if shown.owned.is_some() && names as usize <= 2 * bulk::NAMES_MAX => {
+            Total::Exact(index.count_drops(filter, as_of)?)
+        }
+        total => total,
+    };
     Ok(Listing::Rows { page, sort: filter.sort, offset: filter.offset, total })
 }
 
