@@ -26,7 +26,6 @@ use crate::columns::records::{RecordBuffer, ScoreRecord, ScoreRecords};
 use crate::columns::tlds::Tlds;
 use crate::error::GenerationError;
 use crate::filter::{AsOf, Facet, View};
-use crate::query::overview::Overview;
 use crate::query::rows::{FacetValue, Lifecycle, Status};
 use crate::query::shared_tlds::SharedTlds;
 use crate::query::summary::DaySummary;
@@ -258,16 +257,6 @@ impl Index {
         let dates = &self.manifest.drop_dates;
         let known = dates.partition_point(|&date| date <= today);
         known.checked_sub(1).map(|at| dates[at])
-    }
-
-    /// Computes the stages of a day unless they are cached, and the counts from which totals are summed.
-    /// Without this call, the first query of the day would wait for the computation, which takes some
-    /// milliseconds per million drops.
-    pub fn prepare(&self, as_of: AsOf) {
-        let day = self.day(as_of);
-        if self.is_sampled() {
-            Overview::new(self, &day).summary();
-        }
     }
 
     /// Returns true if the day is cached.
