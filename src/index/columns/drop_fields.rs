@@ -140,3 +140,38 @@ impl fmt::Debug for DropFields {
         f.debug_struct("DropFields").field("docs", &self.docs).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::columns::drop_segment::{self, NewSegment};
+    use crate::columns::fixtures::{TestTables, round_trip};
+    use crate::columns::rank_order::{DropRows, RankOrder};
+
+    #[test]
+    fn values_are_those_of_the_rows_and_fit() {
+        let table = TestTables::new(5).table(3_000);
+        let order = RankOrder::new(&table).expect("in memory");
+        let DropRows { listed, rows } = DropRows::gather(&table, &order).expect("in memory");
+        let docs = rows.len() as u32;
+        let (_folder, files) = round_trip(|draft| {
+            let segment = NewSegment::create(draft, docs, listed)?;
+            segment.write_fields(&rows)?;
+            segment.write_grams(|_| Ok(()))?;
+            segment.finish(draft)
+        })
+        .expect("written");
+        let segment = drop_segment::open(&files, docs, listed).expect("sound");
+        let fields = DropFields::open(&segment, table.tlds.len(), &files).expect("sound");
+        for (doc, row) in (0..).zip(&rows) {
+            assert_eq!((fields.key(doc), fields.tld(doc)), (row.key, row.tld), "{doc}");
+            let days = (fields.drop_day(doc), fields.release_day(doc));
+            assert_eq!((days, fields.rank(doc)), ((row.drop_date, row.release), row.rank), "{doc}");
+        }
+        assert!(listed < docs, "some were registered again");
+        let last = rows.iter().map(|row| row.tld).max().expect("not empty");
+        assert!(DropFields::open(&segment, last.into(), &files).is_err(), "a TLD without a name");
+        assert!(drop_segment::open(&files, docs, listed - 1).is_err(), "of another list");
+        assert!(drop_segment::open(&files, docs + 1, listed).is_err(), "of other docs");
+    }
+}
