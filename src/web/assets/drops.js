@@ -165,6 +165,9 @@ const every = () => list().querySelector("#every");
 /** Tells how many names are selected. Those of other pages are as long as all of this one are. */
 function selected() {
   const count = boxes().filter((box) => box.checked).length;
+  // Classes and not `:has(:checked)`, which browsers check again for all rows that are added.
+  list().classList.toggle("selecting", count > 0);
+  boxes().forEach((box) => box.closest("tr").classList.toggle("on", box.checked));
   if (every() && count < boxes().length) every().checked = false;
   const told = list().querySelector(".picked");
   if (told) told.textContent = `${(every()?.checked ? Number(every().dataset.total) : count).toLocaleString("en")} selected`;
@@ -389,4 +392,5 @@ document.addEventListener("click", (event) => { if (event.target.closest("#show-
 if (new URLSearchParams(location.search).has("done")) history.replaceState(null, "", frame().dataset.path);
 
 watchInPlace();
+selected();
 whole = loadOthers();

@@ -85,7 +85,7 @@ pub fn form(shown: &Shown, names: Total) -> Markup {
     let listed = shown.state.listed().with(&[("limit", "")]).path();
     let search = listed.strip_prefix("/?").unwrap_or_default();
     html! {
-        form #bulk.bulk method="post" action="/watch" aria-label="Selected names" {
+        form #bulk.bulk method="post" action="/watch" autocomplete="off" aria-label="Selected names" {
             input type="hidden" name="next" value=(shown.state.path());
             span.picked role="status" { "Selected names" }
             @if shown.owned.is_some() {
@@ -95,9 +95,9 @@ pub fn form(shown: &Shown, names: Total) -> Markup {
             }
             button { "Watch" }
             @if shown.owned.is_some() {
-                label { "Tags " input #tags type="text" name="tags" maxlength="400" autocomplete="off" autocapitalize="none" placeholder="flip, garden"; }
+                label { "Tags " input #tags name="tags" maxlength="400" autocapitalize="none" placeholder="flip, garden"; }
                 button { "Tag" }
-                label { (MAX_BID_LABEL) " " input #bid type="text" name="bid" inputmode="decimal" maxlength="16" autocomplete="off"; }
+                label { (MAX_BID_LABEL) " " input #bid name="bid" inputmode="decimal" maxlength="16"; }
                 button { "Set bid" }
                 @if shown.hidden.are_shown { button formaction="/unhide" { "Unhide" } }
                 @else { button formaction="/hide" { "Hide" } }

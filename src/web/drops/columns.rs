@@ -75,7 +75,7 @@ pub fn sort(column: Column) -> Option<SortKey> {
     }
 }
 
-/// CSS class of the column, its heading and its cells.
+/// CSS class of the column's heading and cells.
 pub fn class(column: Column) -> &'static str {
     match column {
         Column::Why => "why",
@@ -158,8 +158,8 @@ pub fn picker(chosen: &Columns, next: &str) -> Markup {
                         (word(column))
                     }
                 }
-                button.small type="submit" { "Show these" }
-                button.quiet.small type="submit" name="reset" value="yes" { "Reset" }
+                button.small { "Show these" }
+                button.quiet.small name="reset" value="yes" { "Reset" }
             }
         }
     }

@@ -254,10 +254,6 @@ fn table(shown: &Shown, sort: Sort, body: &Markup) -> Markup {
     html! {
         table.drops {
             caption.hidden { "Drops" }
-            colgroup {
-                col.sel; col.name; col.dqs;
-                @for column in shown.columns.as_slice() { col class=(columns::class(*column)); }
-            }
             thead {
                 tr {
                     th.sel scope="col" { input.needs-js #all type="checkbox" aria-label="Select all names on this page"; }
@@ -352,7 +348,7 @@ fn jump(state: &DropsParams, offset: u32, size: u32, names: Total) -> Markup {
             (state.with(&[]).hidden_inputs())
             label { "Page " input type="number" name="page" value=(page) min="1" max=[last.is_exact().then_some(last.count())] required; }
             " of " (total(last)) " "
-            button.quiet.small type="submit" { "Go" }
+            button.quiet.small { "Go" }
         }
     }
 }
@@ -365,7 +361,7 @@ fn page_size(state: &DropsParams, size: u32) -> Markup {
             select #limit name="limit" {
                 @for choice in ROW_CHOICES { option value=(choice) selected[choice == size] { (choice) } }
             }
-            noscript { button.quiet.small type="submit" { "Show" } }
+            noscript { button.quiet.small { "Show" } }
         }
     }
 }

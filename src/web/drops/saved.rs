@@ -75,7 +75,7 @@ pub fn save_form(state: &DropsParams, today: Day) -> Markup {
                 (listed.with(&[("limit", "")]).hidden_inputs())
                 (idempotency_field())
                 label { "Name" input type="text" name="name" value=(name) maxlength=(RULE_NAME_CHARS_MAX) required autocomplete="off"; }
-                button type="submit" { "Save search" }
+                button { "Save search" }
             }
         }
     }

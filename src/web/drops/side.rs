@@ -290,7 +290,7 @@ fn more(shown: &Shown) -> Markup {
                         input type="date" name=(to) value=[date(to)] aria-label={ (word) " to" };
                     }
                 }
-                button type="submit" { "Apply" }
+                button { "Apply" }
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::driver::Browser;
+use super::driver::{Browser, Look};
 use super::find::{DOWN, ENTER, ESCAPE};
 use super::world::World;
 use crate::common::Client;
@@ -400,4 +400,24 @@ fn a_change_of_filters_replaces_only_the_rows() {
     browser.is_at("/?view=active");
     browser
         .until("no TLD", || Ok(browser.field("TLDs").property("value").is_empty().then_some(())));
+}
+
+#[test]
+fn a_phone_lays_out_only_the_rows_on_its_screen() {
+    let world = World::new();
+    let browser = Browser::new(&world.server);
+    browser.look(Look::PHONE);
+    browser.open("/?view=active");
+    let all = names(&browser);
+    let skipped = || {
+        let rows = "return [...document.querySelectorAll('#list tbody th')].filter((it) =>
+            !it.checkVisibility({contentVisibilityAuto: true})).map((it) => it.textContent)";
+        serde_json::from_value::<Vec<String>>(browser.script(rows, &[])).expect("names")
+    };
+    browser.until("rows are skipped", || Ok((skipped().len() >= 50).then_some(())));
+    // A row that is skipped is found, and appears where one scrolls to it.
+    let last = all.last().expect("rows").as_str();
+    assert!(skipped().iter().any(|name| name == last), "{last}");
+    browser.main().row(last).link(last).follow();
+    browser.is_at(&format!("/domain/{last}"));
 }
