@@ -321,7 +321,7 @@ async fn leave_unread(attack: Arc<Attack>, number: usize) {
         let mut open = Vec::new();
         for _ in 0..64 {
             let Ok(Ok(mut send)) = timeout(PAUSE, send.clone().ready()).await else { break };
-            let request = from_network("GET", "/?view=all", 1_000 + number);
+            let request = from_network("GET", "/?view=all&rows=all", 1_000 + number);
             let request = request.header("accept", "text/html").body(()).expect("a request");
             let Ok((answer, _)) = send.send_request(request, true) else { break };
             attack.unread.fetch_add(1, Ordering::Relaxed);

@@ -105,7 +105,7 @@ fn unread_pages_leave_room_for_keys() {
             let mut answers = Vec::new();
             for _ in 0..STREAMS {
                 let Ok(mut send) = send.clone().ready().await else { break };
-                let request = from_network("GET", "/?view=all", number).body(());
+                let request = from_network("GET", "/?view=all&rows=all", number).body(());
                 let sent = send.send_request(request.expect("a request"), true);
                 answers.extend(sent.ok().map(|(answer, _)| answer));
             }
