@@ -269,12 +269,10 @@ impl Index {
     ) {
         with_row_buffers(|buffers| {
             for places in places.chunks(ROWS_PREFETCHED).take_while(|_| !budget::spent()) {
-                match self.layers() {
-                    [layer] => layer.prefetch_docs(places),
-                    _ => places.iter().for_each(|&place| {
-                        let (layer, doc) = self.doc_at(place);
-                        layer.prefetch_docs(&[doc]);
-                    }),
+                for layer in self.layers() {
+                    let docs = places.iter().map(|&place| self.doc_at(place));
+                    let docs = docs.filter(|(of, _)| std::ptr::eq(*of, layer));
+                    layer.prefetch_docs(&docs.map(|(_, doc)| doc).collect::<Vec<_>>());
                 }
                 for &place in places {
                     let (layer, doc) = self.doc_at(place);
