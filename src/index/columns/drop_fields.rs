@@ -35,10 +35,10 @@ impl DropFields {
     ) -> Result<DropFields, GenerationError> {
         let docs = segment.max_doc();
         let column = |field: DropField| -> Result<Arc<dyn ColumnValues>, GenerationError> {
-            let column: Column = (segment.fast_fields().u64(field.name()))
-                .map_err(|err| files.malformed(field.name(), err))?;
+            let column: Column = (segment.fast_fields().u64(field.as_str()))
+                .map_err(|err| files.malformed(field.as_str(), err))?;
             let is_full = column.get_cardinality() == Cardinality::Full;
-            files.check(is_full && column.num_docs() == docs, field.name())?;
+            files.check(is_full && column.num_docs() == docs, field.as_str())?;
             Ok(column.values)
         };
         let [dqs, length, tld, drop_day, release_day, rank] = DropField::ALL.map(column);
@@ -51,7 +51,7 @@ impl DropFields {
                 DropField::Tld => tlds.saturating_sub(1) as u64,
                 DropField::DropDay | DropField::ReleaseDay | DropField::Rank => u16::MAX.into(),
             };
-            files.check(fields.are_at_most(field, max), field.name())?;
+            files.check(fields.are_at_most(field, max), field.as_str())?;
         }
         Ok(fields)
     }

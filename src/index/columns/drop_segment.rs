@@ -30,6 +30,7 @@ use crate::error::{BuildError, GenerationError};
 use crate::storage::draft::Draft;
 use crate::storage::files::Files;
 use crate::vocab::file_error::AtPath;
+use crate::vocab::named::named_enum;
 use crate::vocab::new_file;
 
 /// Folder of the index within a generation.
@@ -43,37 +44,25 @@ const STORE_BLOCK_BYTES: usize = 1 << 14;
 /// Position of the deletion of the names registered again among the changes of the index.
 const DELETED_AT: u64 = 0;
 
-/// A fast field, whose values are numbers of 16 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DropField {
-    Dqs,
-    /// Label length in characters.
-    Length,
-    /// TLD number.
-    Tld,
-    /// Latest drop date, [`crate::vocab::day::Day::raw`].
-    DropDay,
-    /// Effective release of that drop.
-    ReleaseDay,
-    /// Unrounded score, [`crate::scorer::Grade::rank`].
-    Rank,
+named_enum! {
+    /// A fast field, whose values are numbers of 16 bits.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum DropField {
+        Dqs = "dqs",
+        /// Label length in characters.
+        Length = "length",
+        /// TLD number.
+        Tld = "tld",
+        /// Latest drop date, [`crate::vocab::day::Day::raw`].
+        DropDay = "drop_day",
+        /// Effective release of that drop.
+        ReleaseDay = "release_day",
+        /// Unrounded score, [`crate::scorer::Grade::rank`].
+        Rank = "rank",
+    }
 }
 
 impl DropField {
-    pub const ALL: [DropField; 6] = [
-        DropField::Dqs,
-        DropField::Length,
-        DropField::Tld,
-        DropField::DropDay,
-        DropField::ReleaseDay,
-        DropField::Rank,
-    ];
-
-    /// Returns the name of the field in the index.
-    pub fn name(self) -> &'static str {
-        ["dqs", "length", "tld", "drop_day", "release_day", "rank"][self as usize]
-    }
-
     fn of(self, row: &DropRow) -> u16 {
         match self {
             DropField::Dqs => dqs_of(row.key).points().into(),
@@ -192,7 +181,7 @@ fn schema() -> Schema {
         .set_fieldnorms(false);
     schema.add_text_field(GRAM, TextOptions::default().set_indexing_options(grams));
     for field in DropField::ALL {
-        schema.add_u64_field(field.name(), FAST);
+        schema.add_u64_field(field.as_str(), FAST);
     }
     schema.build()
 }
@@ -201,9 +190,9 @@ fn schema() -> Schema {
 fn fields_of(rows: &[DropRow]) -> io::Result<Vec<u8>> {
     let mut writer = ColumnarWriter::default();
     for field in DropField::ALL {
-        writer.record_column_type(field.name(), ColumnType::U64, false);
+        writer.record_column_type(field.as_str(), ColumnType::U64, false);
         for (doc, row) in (0..).zip(rows) {
-            writer.record_numerical(doc, field.name(), u64::from(field.of(row)));
+            writer.record_numerical(doc, field.as_str(), u64::from(field.of(row)));
         }
     }
     let mut bytes = Vec::new();

@@ -965,7 +965,7 @@ fn tantivy_finds_and_sorts_the_same_drops() {
     let index = lists.current();
     let layer = &index.layers()[0];
     let as_of = AsOf { today: day(TODAY), catch_days: 5 };
-    let field = |field: DropField| schema.get_field(field.name()).expect("in the schema");
+    let field = |field: DropField| schema.get_field(field.as_str()).expect("in the schema");
     let (mut found_some, mut by_gram) = (0, 0);
     for _ in 0..600 {
         let mut common = Filter::default();
@@ -1010,13 +1010,13 @@ fn tantivy_finds_and_sorts_the_same_drops() {
             let filter = DropFilter { sort: Sort { key, descending }, ..filter.clone() };
             let order = if descending { Order::Desc } else { Order::Asc };
             let top = TopDocs::with_limit(limit as usize);
-            let top = top.order_by_fast_field::<u64>(of.name(), order);
+            let top = top.order_by_fast_field::<u64>(of.as_str(), order);
             let top = searcher.search(&query, &top).expect("readable");
             let top: Vec<u32> = top.into_iter().map(|(_, address)| address.doc_id).collect();
             // The only layer's docs are the places.
             assert_eq!(top, index.drop_places(&filter, as_of).expect("readable"), "{filter:?}");
         }
-        let by = |of: DropField| SortByStaticFastValue::<u64>::for_field(of.name());
+        let by = |of: DropField| SortByStaticFastValue::<u64>::for_field(of.as_str());
         let by_rank = ((by(DropField::Dqs), Order::Desc), (by(DropField::Rank), Order::Desc));
         let best = TopDocs::with_limit(limit as usize).order_by(by_rank);
         let best = searcher.search(&query, &best).expect("readable").into_iter();
