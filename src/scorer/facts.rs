@@ -90,17 +90,17 @@ pub struct Cap {
 }
 
 impl Caps {
+    /// A name that joins minors and sex; see [`Traits::prohibited`](super::Traits::prohibited).
+    pub const MINORS: Caps = Caps(1);
     /// A suffix that is not open to registrations by the public.
-    pub const NOT_PUBLIC: Caps = Caps(1);
+    pub const NOT_PUBLIC: Caps = Caps(1 << 1);
     /// [`MANY_HYPHENS_MIN`] hyphens or more.
-    pub const MANY_HYPHENS: Caps = Caps(1 << 1);
+    pub const MANY_HYPHENS: Caps = Caps(1 << 2);
     /// Letters from scripts that no language combines, which is a common way to imitate a known
     /// name.
-    pub const MIXED_SCRIPTS: Caps = Caps(1 << 2);
-    /// A known brand, whose owner can claim the name, or a label that looks like one.
-    pub const BRAND: Caps = Caps(1 << 3);
-    /// A misspelling of a known brand, unless it is registered widely.
-    pub const NEAR_BRAND: Caps = Caps(1 << 4);
+    pub const MIXED_SCRIPTS: Caps = Caps(1 << 3);
+    /// A known brand, whose owner can claim the name, or a label that looks or is spelt like one.
+    pub const BRAND: Caps = Caps(1 << 4);
     /// A word that insults a group of people.
     pub const OFFENSIVE: Caps = Caps(1 << 5);
     /// Terms typical of spam, such as medicines.
@@ -115,10 +115,10 @@ impl Caps {
 
     /// All caps, by bit.
     const ALL: [Cap; Caps::COUNT] = [
+        Cap { name: "minors", max: 0 },
         Cap { name: "notPublic", max: 10 },
         Cap { name: "manyHyphens", max: 15 },
         Cap { name: "mixedScripts", max: 20 },
-        Cap { name: "brand", max: 20 },
         Cap { name: "brand", max: 20 },
         Cap { name: "offensive", max: 25 },
         Cap { name: "spam", max: 30 },
@@ -131,11 +131,9 @@ impl Caps {
         Caps(self.0 | other.0)
     }
 
-    /// Returns the caps of a label that the corpus has under `tld_spread` TLDs. A label registered
-    /// in many TLDs is a name in its own right, not a misspelling.
-    pub const fn at_spread(self, tld_spread: u32) -> Caps {
-        const OWN_NAME_FROM: u32 = 5;
-        if tld_spread < OWN_NAME_FROM { self } else { Caps(self.0 & !Caps::NEAR_BRAND.0) }
+    /// Returns true if the set has all caps of `other`.
+    pub const fn has(self, other: Caps) -> bool {
+        self.0 & other.0 == other.0
     }
 
     /// Returns the set if `holds`, otherwise the empty set.

@@ -71,7 +71,7 @@ pub use words::Words;
 /// Version of the scorer. The version must be incremented on any change to a score, a signal or the
 /// stored features; the next rebuild then scores the whole corpus again. The wording of
 /// explanations does not count.
-pub const SCORER_VERSION: u32 = 8;
+pub const SCORER_VERSION: u32 = 9;
 
 /// Dictionaries, letter statistics, suffix weights and brands. Immutable.
 pub struct Scorer {
@@ -147,6 +147,10 @@ pub struct Traits {
     pub language: Option<LanguageCode>,
     /// Whether a cap applies, even if the points do not reach it.
     pub capped: bool,
+    /// Whether the label has an adult term.
+    pub adult: bool,
+    /// Whether the label joins minors and sex. No list, count or page may hold the name.
+    pub prohibited: bool,
 }
 
 /// A score with its signals and explanation.
@@ -307,10 +311,23 @@ impl Base {
     /// Completes the score with the label's spread in the corpus.
     pub fn with_spread(self, spread: Spread) -> Grade {
         let class = NameClass::from_number((self.0 >> Base::CLASS_FROM) as u8);
-        let caps = Caps::from_bits((self.0 >> 16) as u16).at_spread(spread.tlds);
         let sum = (self.0 & 0xffff) as i32 - Base::BIAS;
         let sum = sum + Model::shared().spread(class, spread);
-        Grade::new(sum, caps.max())
+        Grade::new(sum, self.caps().max())
+    }
+
+    /// See [`Traits::prohibited`].
+    pub fn is_prohibited(self) -> bool {
+        self.caps().has(Caps::MINORS)
+    }
+
+    /// See [`Traits::adult`].
+    pub fn is_adult(self) -> bool {
+        self.caps().has(Caps::ADULT)
+    }
+
+    fn caps(self) -> Caps {
+        Caps::from_bits((self.0 >> 16) as u16)
     }
 }
 
@@ -342,6 +359,11 @@ impl Scorer {
             terms: Terms::load(),
             brands: Brands::load(),
         }
+    }
+
+    /// Returns true for a name that joins minors and sex; see [`Traits::prohibited`].
+    pub fn is_prohibited(&self, name: &DomainName, scratch: &mut Scratch) -> bool {
+        self.base(name, scratch).is_prohibited()
     }
 
     /// Returns true if anyone may register under a public suffix.
@@ -447,6 +469,8 @@ impl Scorer {
             words: words(tokens),
             language: language(tokens).filter(|_| facts.certain).and_then(Language::code),
             capped: facts.caps != Caps::default(),
+            adult: facts.caps.has(Caps::ADULT),
+            prohibited: facts.caps.has(Caps::MINORS),
         }
     }
 
@@ -463,7 +487,7 @@ impl Scorer {
     fn recall(&self, known: &StoredScore<'_>, scratch: &mut Scratch) -> (Facts, bool, bool) {
         let mut facts = Facts::default();
         let Scratch { label, reading, .. } = scratch;
-        let StoredScore { label: text, tld, features, spread } = *known;
+        let StoredScore { label: text, tld, features, .. } = *known;
         let tokens = &mut reading.tokens;
         let read = match features {
             Features::Whole(bytes) => features::read(text, bytes, tokens, label, &mut facts),
@@ -471,7 +495,7 @@ impl Scorer {
                 features::read_brief(text, brief, tokens, label, &mut facts)
             }
         };
-        let mut seen = match read {
+        match read {
             Some(printable) => {
                 facts.tld_weight = self.tlds.weight(tld);
                 facts.tld_points = Model::shared().suffix(tld);
@@ -481,9 +505,7 @@ impl Scorer {
                 let facts = self.read_facts(text, tld, scratch);
                 (facts, self.printable(&scratch.label, &scratch.reading.tokens), false)
             }
-        };
-        seen.0.caps = seen.0.caps.at_spread(spread.tlds);
-        seen
+        }
     }
 
     /// Like [`Scorer::recall`], but also computes the points, and stores the cuts in `scratch`.

@@ -1,6 +1,6 @@
 //! Terms that cap a score, and terms that explanations never print, from `data/scorer/terms.csv`.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::dictionary::Token;
 use super::facts::Caps;
@@ -11,30 +11,87 @@ static TABLE: &str = include_str!("../../data/scorer/terms.csv");
 /// Minimum letters of terms matched inside longer words; shorter ones occur in too many words.
 const INSIDE_LETTERS_MIN: usize = 4;
 
+/// Meaning of a term; the head of the table explains each kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TermKind {
+    Slur,
+    Crude,
+    Sexual,
+    Adult,
+    Minor,
+    Abuse,
+    Care,
+    Spam,
+    Brand,
+}
+
+impl TermKind {
+    fn parse(text: &str) -> Option<TermKind> {
+        Some(match text {
+            "slur" => TermKind::Slur,
+            "crude" => TermKind::Crude,
+            "sexual" => TermKind::Sexual,
+            "adult" => TermKind::Adult,
+            "minor" => TermKind::Minor,
+            "abuse" => TermKind::Abuse,
+            "care" => TermKind::Care,
+            "spam" => TermKind::Spam,
+            "brand" => TermKind::Brand,
+            _ => return None,
+        })
+    }
+
+    /// Returns the cap of a term on its own.
+    fn cap(self) -> Caps {
+        match self {
+            TermKind::Slur => Caps::OFFENSIVE,
+            TermKind::Adult => Caps::ADULT,
+            TermKind::Abuse => Caps::MINORS,
+            TermKind::Spam => Caps::SPAM,
+            TermKind::Brand => Caps::TRADEMARK,
+            TermKind::Crude | TermKind::Sexual | TermKind::Minor | TermKind::Care => {
+                Caps::default()
+            }
+        }
+    }
+
+    /// Returns true if explanations may print terms of this kind.
+    fn prints(self) -> bool {
+        matches!(self, TermKind::Minor | TermKind::Care | TermKind::Spam | TermKind::Brand)
+    }
+
+    fn is_sexual(self) -> bool {
+        matches!(self, TermKind::Sexual | TermKind::Adult)
+    }
+
+    /// Returns true for a term for minors and one for sex, in either order.
+    fn joins(self, other: TermKind) -> bool {
+        let pair = |minor, other: TermKind| minor == TermKind::Minor && other.is_sexual();
+        pair(self, other) || pair(other, self)
+    }
+}
+
 /// The reviewed list.
 pub struct Terms {
-    unprintable: FxHashSet<&'static str>,
-    /// Longer unprintable terms by their first [`INSIDE_LETTERS_MIN`] letters.
+    kinds: FxHashMap<&'static str, TermKind>,
+    /// Longer terms that no explanation may print, by their first [`INSIDE_LETTERS_MIN`] letters.
     inside: FxHashMap<[u8; INSIDE_LETTERS_MIN], Vec<&'static str>>,
-    /// Terms that cap a score.
-    capped: FxHashMap<&'static str, Caps>,
 }
 
 impl Terms {
     /// Loads the table compiled into the program.
     pub fn load() -> Terms {
         let rows = TABLE.lines().filter(|line| !line.starts_with('#')).skip(1);
-        let kinds: FxHashMap<_, _> = rows.filter_map(|row| row.split_once(',')).collect();
-        let hidden = kinds.iter().filter(|(_, kind)| !prints(kind));
-        let unprintable: FxHashSet<_> = hidden.map(|(&term, _)| term).collect();
+        let rows = rows.filter_map(|row| row.split_once(','));
+        let kinds: FxHashMap<_, _> =
+            rows.filter_map(|(term, kind)| Some((term, TermKind::parse(kind)?))).collect();
         let mut inside: FxHashMap<_, Vec<_>> = FxHashMap::default();
-        for &term in &unprintable {
+        for (&term, _) in kinds.iter().filter(|(_, kind)| !kind.prints()) {
             if let Some(head) = term.as_bytes().first_chunk() {
                 inside.entry(*head).or_default().push(term);
             }
         }
-        let capped = kinds.iter().filter_map(|(&term, kind)| Some((term, cap(kind)?)));
-        Terms { capped: capped.collect(), inside, unprintable }
+        Terms { kinds, inside }
     }
 
     /// Returns the caps for the pieces of a label and its runs of letters.
@@ -43,8 +100,24 @@ impl Terms {
         let words = words.map(|token| label.text(token.start, token.end));
         let runs = label.runs.iter().filter(|run| run.kind == RunKind::Letters);
         let runs = runs.map(|run| label.text(run.start, run.end));
-        let found = words.chain(runs).filter_map(|text| self.capped.get(text));
-        found.fold(Caps::default(), |all, &cap| all.with(cap))
+        let (mut caps, mut minor, mut sexual, mut care) = (Caps::default(), false, false, false);
+        for kind in words.chain(runs.clone()).filter_map(|text| self.kinds.get(text)) {
+            caps = caps.with(kind.cap());
+            minor |= *kind == TermKind::Minor;
+            sexual |= kind.is_sexual();
+            care |= *kind == TermKind::Care;
+        }
+        let joined = minor && sexual && !care || runs.clone().any(|run| self.joins(run));
+        caps.with(Caps::MINORS.when(joined))
+    }
+
+    /// Returns true for a run that consists of a term for minors and one for sex, which the
+    /// dictionary may have split elsewhere.
+    fn joins(&self, run: &str) -> bool {
+        (1..run.len()).any(|at| {
+            let kind = |text| self.kinds.get(text).copied();
+            kind(&run[..at]).zip(kind(&run[at..])).is_some_and(|(one, other)| one.joins(other))
+        })
     }
 
     /// Returns false for a word that no explanation may print. `word` must not have diacritics.
@@ -55,36 +128,52 @@ impl Terms {
             let mut terms = self.inside.get(head).into_iter().flatten();
             terms.any(|term| word[at..].starts_with(term))
         });
-        !held && !self.unprintable.contains(word)
+        !held && self.kinds.get(word).is_none_or(|kind| kind.prints())
     }
-}
-
-/// Returns the cap for terms of this kind.
-fn cap(kind: &str) -> Option<Caps> {
-    match kind {
-        "slur" => Some(Caps::OFFENSIVE),
-        "adult" => Some(Caps::ADULT),
-        "spam" => Some(Caps::SPAM),
-        "brand" => Some(Caps::TRADEMARK),
-        _ => None,
-    }
-}
-
-/// Returns true if explanations may print terms of this kind.
-fn prints(kind: &str) -> bool {
-    matches!(kind, "spam" | "brand")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vocab::name::DomainName;
+    use crate::{Scorer, Scratch};
+
+    fn is_prohibited(name: &str) -> bool {
+        let name = DomainName::parse(name).expect(name);
+        Scorer::shared().is_prohibited(&name, &mut Scratch::default())
+    }
 
     #[test]
-    fn every_row_has_a_known_kind() {
-        let rows = TABLE.lines().filter(|line| !line.starts_with('#')).skip(1);
-        for row in rows {
-            let kind = row.split_once(',').map(|(_, kind)| kind);
-            assert!(matches!(kind, Some("slur" | "crude" | "adult" | "spam" | "brand")), "{row}");
+    fn every_row_is_listed_once_with_a_known_kind() {
+        let rows: Vec<_> = TABLE.lines().filter(|line| !line.starts_with('#')).skip(1).collect();
+        for row in &rows {
+            let kind = row.split_once(',').and_then(|(_, kind)| TermKind::parse(kind));
+            assert!(kind.is_some(), "{row}");
+        }
+        assert_eq!(Terms::load().kinds.len(), rows.len(), "a term is listed twice");
+    }
+
+    #[test]
+    fn names_that_join_minors_and_sex_are_prohibited() {
+        for name in ["teenporn.com", "sexkids.net", "kidsex.de", "porn-4-teens.com", "xxxlolita.ru"]
+        {
+            assert!(is_prohibited(name), "{name}");
+        }
+        for name in [
+            "teenvogue.com",
+            "kidsexpo.com",
+            "teensexpress.com",
+            "kidsexchange.org",
+            "childrensexhibit.com",
+            "teenanalyst.com",
+            "sexeducationforteens.org",
+            "stopchildsexabuse.org",
+            "lolita.com",
+            "essex-kids.co.uk",
+            "sexshop.de",
+            "hotgirls.com",
+        ] {
+            assert!(!is_prohibited(name), "{name}");
         }
     }
 
