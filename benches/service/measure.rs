@@ -24,7 +24,7 @@ use crate::hard::{self, Hard};
 use crate::market::Market;
 use crate::peers::{self, Peer, Peers};
 use crate::queries::{Mixes, Query, asks};
-use crate::report::{Figure, Point, Report, machine, number};
+use crate::report::{Figure, OURS, Point, Report, machine, number};
 use crate::scan::Scan;
 use crate::server::Service;
 use crate::stages::{self, Built, Folders};
@@ -258,7 +258,8 @@ impl Run {
         }
         check::lists(index, self.scan(), &mixes.filters[..checked])?;
         // Conditions on texts make a scan of all names slower.
-        for queries in [&mixes.shapes, &mixes.whole] {
+        let texts = [&mixes.long_texts, &mixes.short_texts, &mixes.letter_kinds];
+        for queries in [&mixes.shapes, &mixes.whole].into_iter().chain(texts) {
             check::lists(index, self.scan(), &queries[..checked / 4])?;
         }
         let hard: Vec<Query> = hard.iter().map(|hard| hard.query.clone()).collect();
@@ -282,19 +283,34 @@ impl Run {
         for (((name, queries), goal), kind) in mixes.lists().into_iter().zip(goals).zip(kinds) {
             let timing = ask_all(index, &asks(queries)?, self.as_of, MIX_BUDGET)?;
             self.add(Figure::queries(format!("in process: {name}"), &timing).goal(goal));
-            self.point(kind, &timing);
+            self.point(kind, OURS, &timing);
         }
-        for (name, queries, goal) in [
-            ("drops, any filters and order, limit 100", &mixes.filters, "100 / 2,000"),
-            ("drops by pattern, regex or like, limit 100", &mixes.shapes, "500 / 20,000"),
+        for (name, queries, goal, kind) in [
+            ("drops, any filters and order, limit 100", &mixes.filters, "100 / 2,000", None),
+            ("drops by pattern, regex or like, limit 100", &mixes.shapes, "500 / 20,000", None),
             (
                 "search by contains, ends, pattern or regex, no prefix",
                 &mixes.whole,
                 "5,000 / 100,000",
+                Some("search without prefix"),
+            ),
+            (
+                "search by contains, ends or regex, a text of 4 letters or more",
+                &mixes.long_texts,
+                "1,000 / 15,000 at 10 M, 15,000 / 150,000 at 300 M",
+                None,
+            ),
+            ("the same, a text of 3 letters", &mixes.short_texts, "p50 5,000 at 10 M", None),
+            (
+                "search by pattern or regex of kinds of letters",
+                &mixes.letter_kinds,
+                "p50 40,000 at 10 M",
+                None,
             ),
         ] {
             let timing = ask_all(index, &asks(queries)?, self.as_of, MIX_BUDGET)?;
             self.add(Figure::queries(format!("in process: {name}"), &timing).goal(goal));
+            self.point(kind, OURS, &timing);
         }
         self.estimates(index, &mixes.filters)?;
         self.facet_figures(index)?;
@@ -302,7 +318,6 @@ impl Run {
         let dossiers: Vec<Ask> = mixes.dossiers.iter().cloned().map(Ask::Dossier).collect();
         let timing = ask_all(index, &dossiers, self.as_of, MIX_BUDGET)?;
         self.add(Figure::queries("in process: dossier", &timing).goal("p99 20"));
-        self.point(Some("dossier"), &timing);
         self.note(
             "In process: whole answers as JSON, with explanations and signals; one thread, one query \
              after the other.",
@@ -385,9 +400,11 @@ impl Run {
         Ok(())
     }
 
-    fn point(&mut self, kind: Option<&str>, timing: &Timing) {
+    fn point(&mut self, kind: Option<&str>, system: &str, timing: &Timing) {
         let &Timing { p50_us, p99_us, .. } = timing;
-        self.report.points.extend(kind.map(|kind| Point { kind: kind.to_owned(), p50_us, p99_us }));
+        let point =
+            |kind: &str| Point { kind: kind.to_owned(), system: system.to_owned(), p50_us, p99_us };
+        self.report.points.extend(kind.map(point));
     }
 
     fn hard_figures(&mut self, index: &Index, hard: &[Hard]) -> anyhow::Result<()> {
@@ -519,9 +536,13 @@ impl Run {
         let timing = self.count_facets(index, HARD_TIMES)?;
         beside.push(vec![Figure::queries("seven facets, no filters: dropdex", &timing)]);
         let asked = Peers::new(self.folders.root(), self.scan(), asked_of_all)?;
+        let mut found = Vec::new();
         for name in peers::PEERS {
             progress(&format!("asking {name}"));
-            match asked.run(name)? {
+            found.push((name, asked.run(name)?));
+        }
+        for (name, found) in found {
+            match found {
                 Ok(peer) => self.peer_rows(&peer, &mut loads, &mut beside, &mut notes),
                 Err(why) => notes.push(format!("{name} was not measured: {why}.")),
             }
@@ -532,7 +553,7 @@ impl Run {
     }
 
     fn peer_rows(
-        &self,
+        &mut self,
         peer: &Peer,
         loads: &mut Vec<Figure>,
         beside: &mut [Vec<Figure>],
@@ -552,6 +573,7 @@ impl Run {
                 notes.push(format!("{version} came to {count} {kind} queries at {names} names."));
             }
             figures.push(Figure::queries(name, &timing));
+            self.point(Some(kind), version, &timing);
         }
         let each = peer.bytes as f64 / self.market.len() as f64;
         let names = number(self.market.len() as f64);

@@ -221,6 +221,10 @@ pub struct Mixes {
     pub shapes: Vec<Query>,
     /// Names by text, pattern or regular expression, without a prefix.
     pub whole: Vec<Query>,
+    /// Names by a text of four letters or more, of three, and by the kinds of their letters alone.
+    pub long_texts: Vec<Query>,
+    pub short_texts: Vec<Query>,
+    pub letter_kinds: Vec<Query>,
     pub suggest: Vec<Query>,
 }
 
@@ -240,6 +244,9 @@ impl Mixes {
             filters: draw(6, &|asker| asker.filters()),
             shapes: draw(7, &|asker| asker.shape(List::Drops, 100)),
             whole: draw(8, &|asker| asker.shape(List::Search, 20)),
+            long_texts: draw(10, &|asker| asker.text_anywhere(4..=8)),
+            short_texts: draw(11, &|asker| asker.text_anywhere(3..=3)),
+            letter_kinds: draw(12, &|asker| asker.letter_kinds()),
             suggest: draw(9, &suggest),
             search: draw(1, &|asker| asker.keystroke(1..=8)),
             search_narrow: draw(2, &|asker| asker.keystroke(3..=8)),
@@ -437,13 +444,7 @@ impl<'a> Asker<'a> {
     /// Draws a condition on the text of the label: of drops by pattern, regular expression or edit
     /// distance, of a search by text, end, pattern or regular expression.
     pub fn shape(&mut self, list: List, limit: u32) -> Query {
-        let label: Vec<char> = loop {
-            let at = self.place();
-            let label = self.market.label(at);
-            if (4..=20).contains(&label.len()) && label.bytes().all(|it| it.is_ascii_lowercase()) {
-                break label.chars().collect();
-            }
-        };
+        let label = self.ascii_label(4..=20);
         let text = |chars: &[char]| chars.iter().collect::<String>();
         let length = self.between(3..=6).min(label.len() as u64) as usize;
         let start = self.rng.below((label.len() - length) as u64 + 1) as usize;
@@ -479,6 +480,52 @@ impl<'a> Asker<'a> {
         };
         let text = Some(Text { parameter, value, regex });
         Query { text, ..Query::plain(list, limit) }
+    }
+
+    /// Draws a search for a text in the middle or at the end of a label, in `letters` letters.
+    pub fn text_anywhere(&mut self, letters: RangeInclusive<u64>) -> Query {
+        let label = self.ascii_label(*letters.start() as usize..=20);
+        let length = self.between(letters).min(label.len() as u64) as usize;
+        let start = self.rng.below((label.len() - length) as u64 + 1) as usize;
+        let part: String = label[start..start + length].iter().collect();
+        let end: String = label[label.len() - length..].iter().collect();
+        let (parameter, value, regex) = match self.rng.below(3) {
+            0 => ("contains", part.clone(), part),
+            1 => ("ends", end.clone(), format!("{end}$")),
+            _ => ("regex", format!("{part}s?[a-z]*$"), format!("{part}s?[a-z]*$")),
+        };
+        let text = Some(Text { parameter, value, regex });
+        Query { text, ..Query::plain(List::Search, 20) }
+    }
+
+    /// Draws a search for the kinds of letters of a short label.
+    pub fn letter_kinds(&mut self) -> Query {
+        let label = self.ascii_label(4..=6);
+        let is_vowel = |char: &char| matches!(char, 'a' | 'e' | 'i' | 'o' | 'u' | 'y');
+        let classes: String = label
+            .iter()
+            .map(|it| if is_vowel(it) { "[aeiouy]" } else { "[b-df-hj-np-tv-z]" })
+            .collect();
+        let (parameter, value, regex) = if self.rng.below(2) == 0 {
+            let kinds = label.iter().map(|it| if is_vowel(it) { 'V' } else { 'C' }).collect();
+            ("pattern", kinds, format!("^{classes}$"))
+        } else {
+            let regex = format!("^{classes}[0-9]?$");
+            ("regex", regex.clone(), regex)
+        };
+        let text = Some(Text { parameter, value, regex });
+        Query { text, ..Query::plain(List::Search, 20) }
+    }
+
+    /// Draws a label of the letters a to z.
+    fn ascii_label(&mut self, letters: RangeInclusive<usize>) -> Vec<char> {
+        loop {
+            let at = self.place();
+            let label = self.market.label(at);
+            if letters.contains(&label.len()) && label.bytes().all(|it| it.is_ascii_lowercase()) {
+                return label.chars().collect();
+            }
+        }
     }
 
     fn place(&mut self) -> usize {
