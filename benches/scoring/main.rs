@@ -12,8 +12,8 @@
 use std::io::{self, BufRead, BufWriter, Write};
 use std::{env, fs};
 
-use dropdex::scorer::{Coverage, Scorer, Scratch, Spread};
-use dropdex::vocab::name::DomainName;
+use dropdex_scorer::{Coverage, Scorer, Scratch, Spread};
+use dropdex_vocab::name::DomainName;
 
 // The scorer's own module, which the library does not export.
 #[path = "../../src/scorer/letters.rs"]

@@ -32,7 +32,7 @@ class Scorer:
     """The built scorer, called through its bench."""
 
     def __init__(self):
-        build = ["cargo", "bench", "--bench", "scoring", "--no-run", "--message-format=json", "--quiet"]
+        build = ["cargo", "bench", "--package", "dropdex-scorer", "--bench", "scoring", "--no-run", "--message-format=json", "--quiet"]
         lines = subprocess.run(build, cwd=ROOT, check=True, capture_output=True, text=True).stdout
         messages = [json.loads(line) for line in lines.splitlines()]
         built = [message for message in messages if message.get("target", {}).get("name") == "scoring"]

@@ -21,7 +21,7 @@ data/scorer/README.md describes the files. The values of words, which the fit ad
 --names is a list of registered names, one per line; plain, gzip or zstd. --leave-out are CSV files with names in the first
 column; their labels are not counted, so that the names that the scorer is measured with are not part of its training.
 
-COMMAND is the built bench `scoring` (cargo bench --bench scoring --no-run): it splits labels into words, and contains the
+COMMAND is the built bench `scoring` (cargo bench -p dropdex-scorer --bench scoring --no-run): it splits labels into words, and contains the
 letters-names.bin that it was built with. If that file changes, which is reported at the end, build COMMAND again, and
 run this again with --keep-letters, which keeps all files of letters.
 
