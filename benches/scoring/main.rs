@@ -99,7 +99,7 @@ fn observe(out: &mut impl Write) -> io::Result<()> {
             let facts: Vec<_> = seen.facts.iter().map(|&(fact, _)| fact).collect();
             writeln!(
                 out,
-                "name\tsuffix\tlength\ttld_weight\tidn\tcap\tmarket\t{}\twords",
+                "name\tsuffix\tlength\ttld_weight\tidn\tcap\tform\tmarket\t{}\twords",
                 facts.join("\t")
             )?;
             headed = true;
@@ -108,10 +108,11 @@ fn observe(out: &mut impl Write) -> io::Result<()> {
         let cap = seen.caps.first().map_or(100, |cap| cap.max);
         writeln!(
             out,
-            "{line}\t{}\t{}\t{}\t{cap}\t{}\t{}\t{}",
+            "{line}\t{}\t{}\t{}\t{cap}\t{}\t{}\t{}\t{}",
             seen.class.join("\t"),
             seen.tld_weight.get(),
             u8::from(seen.idn),
+            seen.form,
             seen.market,
             facts.join("\t"),
             seen.words.join("|"),

@@ -246,10 +246,20 @@ const NAMED_FROM: u8 = 3;
 const RAREST: u8 = 4;
 /// Levels by which a word may be rarer in the language of the suffix than in another.
 const OWN_BELOW: u8 = 3;
+/// Level of the 2,500 most frequent words of a language.
+const COMMON: u8 = 8;
 /// Maximum letters of words that match by chance in some language.
 const SHORT_LETTERS: u8 = 4;
 /// Maximum letters of a run whose split into words may be a coincidence.
 const COINCIDENCE_LETTERS_MAX: usize = 8;
+/// Words that are also frequent endings, and verbs that stand before one of them, `on`.
+const ENDINGS: [&str; 8] = ["an", "as", "at", "ex", "is", "on", "or", "us"];
+const BEFORE_ON: [&str; 20] = [
+    "add", "bolt", "carry", "clip", "come", "game", "go", "hang", "head", "hold", "lock", "log",
+    "move", "play", "right", "rock", "roll", "sign", "turn", "walk",
+];
+/// Maximum letters of a run that is not read as several words.
+const ONE_WORD_MAX: usize = 4;
 /// Sixteenths of a bit by which words without a common language must be cheaper than plain letters.
 const COINCIDENCE_COST: Cost = 15 * 8;
 
@@ -259,6 +269,22 @@ pub struct Setting {
     /// The language expected under the suffix.
     pub expected: Option<Language>,
     pub class: SuffixClass,
+}
+
+impl Setting {
+    /// Returns the cost to subtract from a word of this level in the expected language. Costs are
+    /// counted in names of all countries, where words of small languages are rare; at home, the words
+    /// of all languages are equally familiar.
+    fn saving(self, level: u8, cost: Cost) -> Cost {
+        const BIT: Cost = 16;
+        /// Bits of the words of levels 4 to 9 in German, whose names are numerous.
+        const BITS: [Cost; 6] = [20, 18, 16, 15, 14, 12];
+        let at_home = matches!(self.class, SuffixClass::Country | SuffixClass::Polish)
+            && self.expected.is_some_and(|language| language != Language::ENGLISH);
+        let own = level.checked_sub(RAREST).filter(|_| at_home);
+        let own = own.map(|steps| BIT * BITS[usize::from(steps).min(BITS.len() - 1)]);
+        own.map_or(0, |own| cost.saturating_sub(own))
+    }
 }
 
 /// Working memory and result of [`Dictionary::read`]; reused from name to name.
@@ -331,7 +357,7 @@ impl Dictionary {
         for segment in segments {
             let end = start + u16::from(segment.len);
             let mut token = Token { kind: TokenKind::Unknown, start, end, level: 0 };
-            if let Some(word) = segment.word {
+            if let Some(word) = segment.word.filter(|&word| !self.is_chance(text, word, setting)) {
                 let levels = Levels(self.words.levels[word as usize]);
                 let claims = self.claims(word);
                 let (language, sure) = claims.settle(levels, segment.len, setting.expected);
@@ -339,7 +365,9 @@ impl Dictionary {
                 (token.kind, token.level) = (TokenKind::Word(language), level);
                 *certain &= sure;
                 seen.push((levels, claims));
-                fit += u32::from(levels.get(setting.expected.unwrap_or(Language::ENGLISH)));
+                let level = levels.get(setting.expected.unwrap_or(Language::ENGLISH));
+                cost -= setting.saving(level, self.segmenter.cost(word));
+                fit += u32::from(level);
                 value += i32::from(self.words.values[word as usize][setting.class.number()]);
             } else if text.len() == 1 {
                 token.kind = TokenKind::Letter;
@@ -350,13 +378,25 @@ impl Dictionary {
         (out.cost, out.fit, out.value) = (out.cost + cost, out.fit + fit, out.value + value);
     }
 
+    /// Returns true if a run of up to four letters equals a word of another language by chance: every
+    /// language has many short words, such as forms of verbs (`usan`).
+    fn is_chance(&self, text: &str, word: u32, setting: Setting) -> bool {
+        let (levels, claims) = (Levels(self.words.levels[word as usize]), self.claims(word));
+        let is_own = |own| levels.get(own) > 0;
+        text.len() <= usize::from(SHORT_LETTERS)
+            && !claims.has(Language::ENGLISH)
+            && !claims.is_proper()
+            && !setting.expected.is_some_and(is_own)
+            && levels.highest().is_none_or(|(_, level)| level < COMMON)
+    }
+
     fn claims(&self, word: u32) -> Claims {
         Claims(self.words.claims[word as usize])
     }
 
-    /// Returns the cost of a short run as plain letters if its split into words is a coincidence: no
-    /// language has all of the words (`mou` and `rant`), and they are hardly cheaper than plain
-    /// letters.
+    /// Returns the cost of a short run as plain letters if its split into words is a coincidence: it has
+    /// four letters or fewer (`if` and `at`), or the second word is an ending (`band` and `on`), or no language has all of the words (`mou` and `rant`), and
+    /// they are hardly cheaper than plain letters.
     fn coincidence(
         &self,
         text: &str,
@@ -366,6 +406,10 @@ impl Dictionary {
     ) -> Option<Cost> {
         if segments.len() < 2 || text.len() > COINCIDENCE_LETTERS_MAX {
             return None;
+        }
+        let spelt = NO_WORD_FEE + LetterModel::names().cost(text).0;
+        if text.len() <= ONE_WORD_MAX || ends_like_a_word(text, segments) {
+            return Some(spelt);
         }
         let (mut shared, mut longest) = (u16::MAX, 0);
         for segment in segments {
@@ -380,9 +424,15 @@ impl Dictionary {
             let own = setting.expected.map_or(0, |own| 1 << own.0);
             shared &= own | 1 << Language::ENGLISH.0;
         }
-        let spelt = NO_WORD_FEE + LetterModel::names().cost(text).0;
         (shared == 0 && cost + COINCIDENCE_COST > spelt).then_some(spelt)
     }
+}
+
+/// Returns true for a split into a word and an ending.
+fn ends_like_a_word(text: &str, segments: &[Segment]) -> bool {
+    let [first, _] = segments else { return false };
+    let (first, ending) = text.split_at(first.len.into());
+    ENDINGS.contains(&ending) && first.len() > 2 && !BEFORE_ON.contains(&first)
 }
 
 /// Assigns the words of a label, where possible, to one language: the one that has and claims most

@@ -4,6 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::percent::Percent;
+use super::shape::{Form, Shape};
 
 /// Minimum hyphens for [`Caps::MANY_HYPHENS`].
 pub const MANY_HYPHENS_MIN: u32 = 3;
@@ -50,8 +51,10 @@ pub struct Facts {
     /// Information that a person must spell, in bits; letters in an unusual order have more. 0 for
     /// up to three characters.
     pub spelt_bits: u32,
-    /// Number of TLDs in which the corpus has the label, including its own.
-    pub spread: u32,
+    /// Kind of the label, as far as the model depends on it.
+    pub form: Form,
+    /// Shape of a number or of a short label that is not a word.
+    pub shape: Shape,
     /// Dictionary quality.
     pub quality: Percent,
     /// Pronounceability; 0.5 when it cannot be judged.

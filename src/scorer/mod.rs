@@ -22,6 +22,7 @@ mod percent;
 mod prebuilt;
 mod segment;
 mod sequences;
+mod shape;
 mod signals;
 mod spelling;
 mod terms;
@@ -53,7 +54,8 @@ use dictionary::{Dictionary, Reading, Setting, Token, TokenKind, digits_where};
 use facts::{Caps, Facts, MANY_HYPHENS_MIN, ReadPoints};
 use label::Label;
 use letters::LetterModel;
-use model::{Model, NameClass};
+use model::{Model, NameClass, Standing};
+use shape::{Form, Shape};
 use signals::{Parts, read_points};
 use spelling::Spelling;
 use terms::Terms;
@@ -96,7 +98,7 @@ pub struct Scratch {
 /// ingest, stored in the batch, and finished at rebuild by [`Base::with_spread`].
 ///
 /// The low 16 bits hold the sum of the parts, in hundredths of a point, plus [`Base::BIAS`]; the next
-/// [`Caps::COUNT`] bits hold the caps; the bits above them hold the class for the points of
+/// [`Caps::COUNT`] bits hold the caps; the bits above them hold the standing for the points of
 /// `tldSpread`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Base(u32);
@@ -180,12 +182,14 @@ pub struct Restored<'a> {
 /// The facts of a name, for fitting the model.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// Names and values of facts; `spread` is 1.
+    /// Names and values of facts.
     pub facts: [(&'static str, i32); model::FACTS.len()],
     /// Names of the suffix class and length class of the name.
     pub class: [&'static str; 2],
     pub tld_weight: Percent,
     pub idn: bool,
+    /// Number of the form of the label.
+    pub form: u8,
     /// Market value of the words in hundredths of a point, before weighting by class.
     pub market: i32,
     /// The pieces in order; pieces other than words are empty.
@@ -281,13 +285,13 @@ impl Signals<'_> {
 impl Base {
     /// Offset that makes the stored sum positive.
     const BIAS: i32 = 1 << 15;
-    /// Lowest bit of the class.
-    const CLASS_FROM: usize = 16 + Caps::COUNT;
+    /// Lowest bit of the standing.
+    const STANDING_FROM: usize = 16 + Caps::COUNT;
 
     /// Packs the sum of all parts except `tldSpread`.
-    fn new(sum: i32, caps: Caps, class: NameClass) -> Base {
+    fn new(sum: i32, caps: Caps, standing: Standing) -> Base {
         let caps = u32::from(caps.bits()) << 16;
-        Base(u32::from(class.number()) << Base::CLASS_FROM | caps | u32::from(biased(sum)))
+        Base(u32::from(standing.number()) << Base::STANDING_FROM | caps | u32::from(biased(sum)))
     }
 
     /// Returns the bits, as stored in a batch.
@@ -310,9 +314,9 @@ impl Base {
 
     /// Completes the score with the label's spread in the corpus.
     pub fn with_spread(self, spread: Spread) -> Grade {
-        let class = NameClass::from_number((self.0 >> Base::CLASS_FROM) as u8);
-        let sum = (self.0 & 0xffff) as i32 - Base::BIAS;
-        let sum = sum + Model::shared().spread(class, spread);
+        let (model, sum) = (Model::shared(), (self.0 & 0xffff) as i32 - Base::BIAS);
+        let standing = Standing::from_number((self.0 >> Base::STANDING_FROM) as u8);
+        let sum = model.lifted(standing, sum + model.spread(standing, spread));
         Grade::new(sum, self.caps().max())
     }
 
@@ -411,6 +415,7 @@ impl Scorer {
             class: NameClass::new(SuffixClass::for_tld(name.tld()), facts.chars).names(),
             tld_weight: facts.tld_weight,
             idn: facts.idn,
+            form: facts.form as u8,
             market: market(reading),
             words: reading.tokens.iter().map(text).collect(),
             caps: facts.caps.list().collect(),
@@ -497,6 +502,7 @@ impl Scorer {
         };
         match read {
             Some(printable) => {
+                facts.set_form(text, &reading.tokens);
                 facts.tld_weight = self.tlds.weight(tld);
                 facts.tld_points = Model::shared().suffix(tld);
                 (facts, printable, !facts.idn)
@@ -519,12 +525,15 @@ impl Scorer {
             false => (token.start as u8, token.end as u8),
         };
         cuts.extend(reading.tokens.iter().map(cut));
-        let class = NameClass::new(SuffixClass::for_tld(known.tld), facts.chars);
-        let model = Model::shared();
-        let mut parts = Parts::new(&facts, class).with_spread(model.spread(class, known.spread));
-        if let Features::Brief(_, rank) = known.features {
-            parts = parts.with_sum(i32::from(rank) - Base::BIAS);
-        }
+        let (model, suffix) = (Model::shared(), SuffixClass::for_tld(known.tld));
+        let standing = Standing::new(suffix, facts.form);
+        let parts = Parts::new(&facts, NameClass::new(suffix, facts.chars));
+        let parts = parts.with_spread(model.spread(standing, known.spread));
+        let sum = match known.features {
+            Features::Brief(_, rank) => i32::from(rank) - Base::BIAS,
+            Features::Whole(_) => model.lifted(standing, parts.sum()),
+        };
+        let parts = parts.with_sum(sum, &facts);
         let points = parts.points(model.score(parts.sum()));
         let grade = Grade::new(parts.sum(), facts.caps.max());
         Breakdown { facts, grade, points, printable, unread }
@@ -562,6 +571,7 @@ impl Scorer {
         self.dictionary.read(label, setting, reading);
         let class = NameClass::new(suffix, label.chars);
         let mut facts = self.facts(label, tld, reading);
+        facts.set_form(label.whole_text(), &reading.tokens);
         if suffix == SuffixClass::Polish {
             (facts.polish_cost, facts.polish_dearest) = polish_costs(label);
         }
@@ -600,7 +610,8 @@ impl Scorer {
             polish_cost: 0,
             polish_dearest: 0,
             spelt_bits: if label.chars < SPELT_FROM { 0 } else { spelt / 16 },
-            spread: 1,
+            form: Form::default(),
+            shape: Shape::default(),
             quality: dictionary::quality(tokens),
             pronounceability: pronounceability(total, steps),
             tld_weight: self.tlds.weight(tld),
@@ -621,8 +632,9 @@ impl Scorer {
 
 /// Computes the score without the points of `tldSpread`.
 fn base(facts: &Facts, tld: &str) -> Base {
-    let class = NameClass::new(SuffixClass::for_tld(tld), facts.chars);
-    Base::new(Parts::new(facts, class).sum(), facts.caps, class)
+    let suffix = SuffixClass::for_tld(tld);
+    let parts = Parts::new(facts, NameClass::new(suffix, facts.chars));
+    Base::new(parts.sum(), facts.caps, Standing::new(suffix, facts.form))
 }
 
 /// Default cost of a letter, in sixteenths of a bit, for labels without letters.

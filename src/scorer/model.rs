@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::coverage::{Spread, UNIT};
 use super::facts::Facts;
+use super::shape::Form;
 use super::tlds::SuffixClass;
 
 static TABLES: &str = include_str!("../../data/scorer/model.txt");
@@ -20,9 +21,10 @@ const LENGTH_CLASSES: usize = LENGTHS.len() + 1;
 /// Names used in [`TABLES`], by number.
 const LENGTH_NAMES: [&str; LENGTH_CLASSES] = ["1-3", "4", "5", "6-7", "8-10", "11-14", "15+"];
 /// Number of combinations of suffix class and length class.
-const CLASSES: usize = SuffixClass::COUNT * LENGTH_CLASSES;
 /// Score of a name whose parts add nothing: the median score of the reference day.
 pub const BASE: i32 = 20;
+/// Number of combinations of suffix class and form.
+const STANDINGS: usize = SuffixClass::COUNT * Form::COUNT;
 /// Spread above which the points stay the same.
 const SPREAD_MAX: usize = 255;
 
@@ -35,14 +37,15 @@ pub enum ScoreComponent {
     Pronounceability,
     Digits,
     Hyphens,
-    Spread,
+    /// Replaces all other parts of the label, if it has a shape.
+    Shape,
 }
 
 impl ScoreComponent {
     const COUNT: usize = 7;
     /// Names used in [`TABLES`], by number.
     const NAMES: [&str; ScoreComponent::COUNT] =
-        ["length", "dictionary", "language", "pronounceability", "digits", "hyphens", "tldSpread"];
+        ["length", "dictionary", "language", "pronounceability", "digits", "hyphens", "shape"];
 }
 
 /// Accessor function of a fact.
@@ -66,7 +69,7 @@ pub static FACTS: [(&str, Fact); 17] = [
     ("number", |facts| i32::from(facts.letters + facts.others == 0)),
     ("hyphens", |facts| facts.hyphens as i32),
     ("unknown", |facts| facts.unknown as i32),
-    ("spread", |facts| facts.spread as i32),
+    ("shape", |facts| facts.shape as i32),
 ];
 
 /// Class of a name by suffix and length.
@@ -80,16 +83,6 @@ impl NameClass {
         NameClass((suffix.number() * LENGTH_CLASSES + length) as u8)
     }
 
-    /// The class's number, below 64.
-    pub fn number(self) -> u8 {
-        self.0
-    }
-
-    /// Returns the class with this number, or the last class for larger numbers.
-    pub fn from_number(number: u8) -> NameClass {
-        NameClass(number.min(CLASSES as u8 - 1))
-    }
-
     /// Returns the names of the suffix class and of the length class, as in the tables.
     pub fn names(self) -> [&'static str; 2] {
         [SuffixClass::NAMES[self.suffix()], LENGTH_NAMES[self.length()]]
@@ -101,6 +94,27 @@ impl NameClass {
 
     fn length(self) -> usize {
         usize::from(self.0) % LENGTH_CLASSES
+    }
+}
+
+/// Class of a name by suffix and form, for the points of `tldSpread` and the top of the scale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing(u8);
+
+impl Standing {
+    /// Standing of a label under a suffix of this class.
+    pub fn new(suffix: SuffixClass, form: Form) -> Standing {
+        Standing((suffix.number() * Form::COUNT + form as usize) as u8)
+    }
+
+    /// The standing's number, below 64.
+    pub fn number(self) -> u8 {
+        self.0
+    }
+
+    /// Returns the standing with this number, or the last one for larger numbers.
+    pub fn from_number(number: u8) -> Standing {
+        Standing(number.min(STANDINGS as u8 - 1))
     }
 }
 
@@ -133,11 +147,20 @@ impl PointTable {
     }
 }
 
+/// Correction of a sum of all parts: the percentage of what exceeds `from` that is added to it.
+#[derive(Clone, Copy, Debug)]
+struct Lift {
+    from: i32,
+    percent: i32,
+}
+
 /// All tables.
 pub struct Model {
     parts: [Vec<PointTable>; ScoreComponent::COUNT],
-    /// Hundredths of a point, by class, then by spread.
+    /// Hundredths of a point, by standing, then by spread.
     spread: Vec<i16>,
+    /// Corrections at the top of the scale, by standing.
+    lifts: [Vec<Lift>; STANDINGS],
     /// Pairs of a sum, in hundredths of a point, and its score; both ascending.
     scale: Vec<(i32, i32)>,
     /// Hundredths of a point by suffix class, for suffixes without their own entry.
@@ -166,7 +189,7 @@ impl Model {
     /// Returns the hundredths of a point of one part.
     pub fn hundredths(&self, part: ScoreComponent, facts: &Facts, class: NameClass) -> i32 {
         let sum = self.parts[part as usize].iter().map(|table| table.points(facts, class)).sum();
-        if matches!(part, ScoreComponent::Length | ScoreComponent::Spread) {
+        if matches!(part, ScoreComponent::Length | ScoreComponent::Shape) {
             sum
         } else {
             self.weighed(sum, class)
@@ -179,14 +202,22 @@ impl Model {
     }
 
     /// Returns the hundredths of a point for the other TLDs that have the label.
-    pub fn spread(&self, class: NameClass, spread: Spread) -> i32 {
+    pub fn spread(&self, standing: Standing, spread: Spread) -> i32 {
         let (others, weight) = spread.coverage.reference(spread.others());
-        let first = usize::from(class.0) * (SPREAD_MAX + 1) + 1;
+        let first = usize::from(standing.0) * (SPREAD_MAX + 1) + 1;
         let at =
             |others: u64| i64::from(self.spread[first + (others as usize).min(SPREAD_MAX - 1)]);
         let (whole, part) = (others / UNIT, (others % UNIT) as i64);
         let between = at(whole) * (UNIT as i64 - part) + at(whole + 1) * part;
         (between * weight / (UNIT * UNIT) as i64) as i32
+    }
+
+    /// Corrects a sum of all parts for names of this standing, so that at the top of the scale, the same
+    /// score means the same demand for names of all forms.
+    pub fn lifted(&self, standing: Standing, sum: i32) -> i32 {
+        let lifts = self.lifts[usize::from(standing.0)].iter();
+        let above = lifts.map(|lift| (sum + self.base - lift.from).max(0) * lift.percent / 100);
+        sum + above.sum::<i32>()
     }
 
     /// Converts a sum of all parts, in hundredths of a point, to a score. Sums below the first one
@@ -210,6 +241,7 @@ impl Model {
         let mut model = Model {
             parts: Default::default(),
             spread: Vec::new(),
+            lifts: [const { Vec::new() }; STANDINGS],
             scale: Vec::new(),
             start: [0; SuffixClass::COUNT],
             suffixes: FxHashMap::default(),
@@ -227,6 +259,12 @@ impl Model {
                     let pairs = steps.chunks(2);
                     model.scale = pairs.map(|pair| (number(pair[0]), number(pair[1]))).collect();
                 }
+                ["spread", ref edges @ ..] => model.spread = spreads(edges, &mut lines),
+                ["lift", suffix, form, from, percent] => {
+                    let lift = Lift { from: number(from), percent: number(percent) };
+                    let at = position(&SuffixClass::NAMES, suffix) * Form::COUNT;
+                    model.lifts[at + position(&Form::NAMES, form)].push(lift);
+                }
                 ["table", part, fact, by] => {
                     let part = position(&ScoreComponent::NAMES, part);
                     let (fact, by) = (fact_named(fact), by_named(by));
@@ -237,7 +275,6 @@ impl Model {
         }
         assert!(model.scale.is_sorted_by(|one, next| one.0 < next.0 && one.1 <= next.1), "rises");
         model.base = model.sum_of(BASE);
-        model.spread = spreads(&model);
         model
     }
 
@@ -293,20 +330,25 @@ fn table<'a>(fact: Fact, by: By, lines: &mut impl Iterator<Item = Vec<&'a str>>)
     PointTable { fact, by, edges, points }
 }
 
-/// Computes the hundredths of a point of every spread in every class.
-fn spreads(model: &Model) -> Vec<i16> {
-    let classes = (0..CLASSES as u8).map(NameClass);
-    let all = classes.flat_map(|class| (0..=SPREAD_MAX as u32).map(move |spread| (class, spread)));
-    let points = all.map(|(class, spread)| {
-        let facts = Facts { spread, ..Facts::default() };
-        model.hundredths(ScoreComponent::Spread, &facts, class)
+/// Parses the hundredths of a point of every spread: after the edges, a line per standing.
+fn spreads<'a>(edges: &[&str], lines: &mut impl Iterator<Item = Vec<&'a str>>) -> Vec<i16> {
+    let edges: Vec<_> = edges.iter().map(|text| number(text) as usize).collect();
+    let names = SuffixClass::NAMES.iter().flat_map(|suffix| Form::NAMES.map(|form| (suffix, form)));
+    let rows = names.flat_map(|(suffix, form)| {
+        let line = lines.next().unwrap_or_default();
+        assert_eq!(line[..2], [*suffix, form], "the rows of spreads are in order");
+        let points: Vec<_> = line[2..].iter().map(|text| number(text) as i16).collect();
+        assert_eq!(points.len(), edges.len() + 1, "a row has a value for each range");
+        let at = |spread| points[edges.partition_point(|&edge| edge <= spread)];
+        (0..=SPREAD_MAX).map(at).collect::<Vec<_>>()
     });
-    points.map(|points| i16::try_from(points).expect("no spread has 300 points")).collect()
+    rows.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::coverage::Coverage;
+    use super::super::shape::Shape;
     use super::*;
 
     #[test]
@@ -346,29 +388,53 @@ mod tests {
     }
 
     #[test]
-    fn class_numbers_are_unique() {
-        let seen: std::collections::BTreeSet<_> = (0..SuffixClass::COUNT)
-            .flat_map(|suffix| {
-                let tld = ["com", "net", "de", "io", "club", "com.pl"][suffix];
-                [1, 4, 5, 6, 8, 11, 15, 63]
-                    .map(|chars| NameClass::new(SuffixClass::for_tld(tld), chars).number())
+    fn standings_are_unique() {
+        use Form::{Invented, Letters, Number, Other, Pair, Phrase, Word};
+        let forms = [Other, Word, Pair, Phrase, Invented, Letters, Number];
+        let seen: std::collections::BTreeSet<_> = ["com", "net", "de", "io", "club", "com.pl"]
+            .into_iter()
+            .flat_map(|tld| {
+                forms.map(|form| Standing::new(SuffixClass::for_tld(tld), form).number())
             })
             .collect();
-        assert_eq!(seen.len(), CLASSES);
-        assert!(seen.iter().all(|&number| NameClass::from_number(number).number() == number));
+        assert_eq!(seen.len(), STANDINGS);
+        assert!(
+            seen.iter()
+                .all(|&number| number < 64 && Standing::from_number(number).number() == number)
+        );
         assert_eq!(NameClass::new(SuffixClass::Polish, 6).names(), ["polish", "6-7"]);
     }
 
     #[test]
     fn more_tlds_add_points() {
-        for class in (0..CLASSES as u8).map(NameClass) {
+        for standing in (0..STANDINGS as u8).map(Standing) {
             let model = Model::shared();
-            let points = |tlds| model.spread(class, Spread::of(tlds));
-            assert!(points(100) > points(1), "{class:?}");
+            let points = |tlds| model.spread(standing, Spread::of(tlds));
+            assert!(points(100) > points(1), "{standing:?}");
             assert_eq!(points(0), points(1));
             assert_eq!(points(255), points(u32::MAX));
             let unknown = Spread { tlds: 9, coverage: Coverage::NONE };
-            assert_eq!(model.spread(class, unknown), 0);
+            assert_eq!(model.spread(standing, unknown), 0);
         }
+    }
+
+    #[test]
+    fn corrections_keep_the_order() {
+        let model = Model::shared();
+        for standing in (0..STANDINGS as u8).map(Standing) {
+            let lifted = |sum| model.lifted(standing, sum);
+            assert!((-9_000..20_000).step_by(50).all(|sum| lifted(sum) < lifted(sum + 50)));
+        }
+    }
+
+    #[test]
+    fn shapes_under_com_are_in_market_order() {
+        let model = Model::shared();
+        let com = NameClass::new(SuffixClass::Com, 4);
+        let points = |shape| {
+            let facts = Facts { shape, ..Facts::default() };
+            model.hundredths(ScoreComponent::Shape, &facts, com)
+        };
+        assert!(Shape::ALL.is_sorted_by_key(|&shape| points(shape)));
     }
 }

@@ -59,6 +59,11 @@ impl<'a> Segmenter<'a> {
         Segmenter { trie: Trie::new(nodes), costs }
     }
 
+    /// Returns the cost of a word.
+    pub fn cost(&self, word: u32) -> Cost {
+        self.costs[word as usize].into()
+    }
+
     /// Splits `text` of `a` to `z`; adjacent letters outside words form one segment.
     pub fn segment<'s>(
         &self,

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use super::facts::{Facts, ReadPoints};
 use super::model::{BASE, Model, NameClass, ScoreComponent};
 use super::percent::Percent;
+use super::shape::{Form, Shape};
 
 /// Hundredths in a point.
 const POINT: i32 = 100;
@@ -19,12 +20,30 @@ const IDN: i32 = -2000;
 /// Computes the points that need the dictionaries, in hundredths, from facts and the market value of
 /// the words.
 pub fn read_points(facts: &Facts, class: NameClass, market: i32) -> ReadPoints {
-    let of = |part| Model::shared().hundredths(part, facts, class);
-    ReadPoints {
-        dictionary: small(of(ScoreComponent::Dictionary) + of(ScoreComponent::Language)),
-        market: small(market),
-        pronounceability: small(of(ScoreComponent::Pronounceability)),
+    if facts.shape != Shape::None {
+        return ReadPoints::default();
     }
+    let of = |part| Model::shared().hundredths(part, facts, class);
+    let dictionary = of(ScoreComponent::Dictionary) + of(ScoreComponent::Language);
+    let pronounceability = of(ScoreComponent::Pronounceability);
+    let label = of(ScoreComponent::Length) + dictionary + market + pronounceability;
+    let missing = short_word_floor(facts, class).map_or(0, |floor| (floor - label).max(0));
+    ReadPoints {
+        dictionary: small(dictionary + missing),
+        market: small(market),
+        pronounceability: small(pronounceability),
+    }
+}
+
+/// Hundredths of a point by which a short word exceeds other letters of its length, however many TLDs
+/// have those.
+const ABOVE_LETTERS: i32 = 500;
+
+/// Minimum hundredths of a point of a label that is a word of up to four letters.
+fn short_word_floor(facts: &Facts, class: NameClass) -> Option<i32> {
+    let shape = Shape::below_word(facts.chars).filter(|_| facts.form == Form::Word)?;
+    let letters = Facts { shape, ..Facts::default() };
+    Some(Model::shared().hundredths(ScoreComponent::Shape, &letters, class) + ABOVE_LETTERS)
 }
 
 /// Clamps to 16 bits; the tables never reach these limits.
@@ -45,13 +64,21 @@ impl Parts {
         let of = |part| model.hundredths(part, facts, class);
         let ReadPoints { dictionary, market, pronounceability } = facts.read;
         let idn = if facts.idn { IDN } else { 0 };
+        let (length, characters) = match (facts.shape, facts.form) {
+            (Shape::None, _) => (
+                of(ScoreComponent::Length),
+                of(ScoreComponent::Digits) + of(ScoreComponent::Hyphens) + idn,
+            ),
+            (_, Form::Number) => (0, of(ScoreComponent::Shape)),
+            _ => (of(ScoreComponent::Shape), 0),
+        };
         Parts([
             facts.tld_points,
-            of(ScoreComponent::Length),
+            length,
             dictionary.into(),
             market.into(),
             pronounceability.into(),
-            of(ScoreComponent::Digits) + of(ScoreComponent::Hyphens) + idn,
+            characters,
             0,
         ])
     }
@@ -63,12 +90,20 @@ impl Parts {
         Parts([tld, length, dictionary, market, sound, characters, hundredths])
     }
 
-    /// Adjusts the dictionary part so that all parts add up to `sum`.
-    pub fn with_sum(self, sum: i32) -> Parts {
-        let Parts([tld, length, dictionary, rest @ ..]) = self;
-        let [market, sound, characters, spread] = rest;
-        let dictionary = dictionary + sum - self.sum();
-        Parts([tld, length, dictionary, market, sound, characters, spread])
+    /// Adjusts one part so that all parts add up to `sum`: the one that has the points of the label's
+    /// shape or, without a shape, the dictionary.
+    pub fn with_sum(self, sum: i32, facts: &Facts) -> Parts {
+        const LENGTH: usize = 1;
+        const DICTIONARY: usize = 2;
+        const CHARACTERS: usize = 5;
+        let missing = sum - self.sum();
+        let Parts(mut parts) = self;
+        parts[match (facts.shape, facts.form) {
+            (Shape::None, _) => DICTIONARY,
+            (_, Form::Number) => CHARACTERS,
+            _ => LENGTH,
+        }] += missing;
+        Parts(parts)
     }
 
     /// Returns the sum of the parts, which the scale maps to the score.
