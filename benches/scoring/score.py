@@ -10,6 +10,7 @@ import numpy as np
 
 import fit
 import market
+import pairs
 import traps
 from evaluation import Evaluation, by_group, open_text, spreads
 from publish import Publication
@@ -48,7 +49,7 @@ class Scorer:
         rows = self.ask("observe", names)
         at = next(at for at, row in enumerate(rows) if row[:2] == ["name", "suffix"])
         head = rows.pop(at)
-        ordinary = ["", "com", "8-10", "46", "0", "100", "0"] + ["0"] * (len(head) - 8) + [""]
+        ordinary = ["", "com", "8-10", "46", "0", "100", "0", "0"] + ["0"] * (len(head) - 8) + [""]
         rows = [row if len(row) == len(head) else ordinary for row in rows]
         seen = dict(zip(head, map(list, zip(*rows))))
         out = {name: np.array([int(value) for value in seen[name]]) for name in head[3:-1]}
@@ -127,6 +128,7 @@ def main():
     print_groups("sold_vs_random by length", by_group(evaluation, scores, length), 200)
     print_worst(evaluation, scores)
     print(f"\nnames a second and core, read and printed: {speed(scorer, evaluation.name):,.0f}")
+    pairs.report(scorer)
     if args.sales:
         sold_names = sorted({row["domain"] for row in csv.DictReader(open_text(args.sales))})
         traps.report(scorer, sold_names, brands())
