@@ -24,6 +24,8 @@ from fit import LENGTHS, SUFFIXES
 from histogram import histogram
 
 ROOT = Path(__file__).resolve().parents[2]
+# Forms of labels, as src/scorer/shape.rs numbers them.
+FORMS = ["other", "word", "pair", "phrase", "invented", "letters", "number"]
 DAY = 300_000
 # Share of a suffix's names that are deleted in a year.
 DELETED_GENERIC, DELETED_COUNTRY, DELETED_NEW = 0.26, 0.20, 0.62
@@ -244,6 +246,18 @@ def calibration(market, scores):
     print(f"\n90 or more: {(day >= 90).mean():.2%} of the day, 100: {(day >= 100).mean():.4%}; {len(set(day[(day >= 50) & (day < 100)].tolist()))} values from 50 to 99")
 
 
+def calibration_by_form(market, scores):
+    """Prints by form of the label how many names of the day and dear ones score 90 or more, and their ratio against all forms."""
+    day, dear, free = ~market.sold, market.price >= 1000, market.facts["cap"] == 100
+    print("\n| 90 or more | of the day | sold for 1,000 USD or more | ratio |\n| --- | ---: | ---: | ---: |")
+    best = (scores >= 90) & free
+    overall = (best & dear).sum() / (best & day).sum()
+    for number, form in enumerate(FORMS):
+        here = best & (market.facts["form"] == number)
+        ordinary, wanted = (here & day).sum(), (here & dear).sum()
+        print(f"| {form} | {ordinary:,} | {wanted:,} | {(wanted + 3 * overall) / (ordinary + 3) / overall:.2f} |")
+
+
 def write(path, market, fit, found):
     """Writes model.txt: tables of both stages in hundredths of a point."""
     logits, day = fit.matrix @ found, ~market.sold
@@ -360,6 +374,7 @@ def run(names, sales, registered, scorer, refit=False):
         write(folder / "model.txt", market, fit, found)
     top_suffixes(market, scores + rank / 1e6)
     calibration(market, scores)
+    calibration_by_form(market, scores)
     (ROOT / "benches" / "score.svg").write_text(histogram(scores[~market.sold], scores[market.sold]))
 
 

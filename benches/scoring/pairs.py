@@ -8,6 +8,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SIZES = [0, 0.2, 1, 3]
 
 
+# National suffixes and the column of trade.csv with their language; words of others are English.
+NATIONAL = {"de": "de", "pl": "pl", "ru": "en", "com.br": "pt", "fr": "fr", "it": "it", "es": "es", "nl": "nl", "cz": "cs", "com.tr": "tr", "jp": "en"}
+
+
 def read():
     lines = Path(__file__).with_name("pairs.csv").read_text().splitlines()
     return list(csv.DictReader(line for line in lines if line[0] != "#"))
@@ -42,3 +46,14 @@ def report(scorer):
         shares = [sum(found[kind, size]) / len(found[kind, size]) for size in SIZES]
         print(f"| {kind} | {len(found[kind, 1])} | {' | '.join(f'{share:.1%}' for share in shares)} |")
     print(f"\nnot in order, index of {SIZES[-1]:g}: " + ("; ".join(wrong) or "none"))
+
+
+def report_national(scorer):
+    """Prints the best words of trade under national suffixes, as if 100 TLDs had them, and as if only their own had."""
+    rows = list(csv.DictReader(line for line in open(ROOT / "data" / "scorer" / "trade.csv") if line[0] != "#"))
+    print("\n| suffix | best word | score | median of all, in 100 TLDs | in one |\n| --- | --- | ---: | ---: | ---: |")
+    for suffix, language in NATIONAL.items():
+        names = [f"{row[language].split()[0]}.{suffix}" for row in rows]
+        often, once = ([(int(row[1]), row[0]) for row in scorer.ask("score", [f"{name}\t{tlds}" for name in names]) if len(row) > 1] for tlds in (100, 1))
+        middle = lambda scored: sorted(scored)[len(scored) // 2][0]
+        print(f"| {suffix} | {max(often)[1]} | {max(often)[0]} | {middle(often)} | {middle(once)} |")

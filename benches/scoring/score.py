@@ -129,6 +129,7 @@ def main():
     print_worst(evaluation, scores)
     print(f"\nnames a second and core, read and printed: {speed(scorer, evaluation.name):,.0f}")
     pairs.report(scorer)
+    pairs.report_national(scorer)
     if args.sales:
         sold_names = sorted({row["domain"] for row in csv.DictReader(open_text(args.sales))})
         traps.report(scorer, sold_names, brands())

@@ -13,9 +13,8 @@ import csv
 import numpy as np
 
 from fit import SUFFIXES
-from market import ANCHORS, ROOT, Market, class_of
+from market import ANCHORS, FORMS, ROOT, Market, class_of
 
-FORMS = ["other", "word", "pair", "phrase", "invented", "letters", "number"]
 SHAPES = (
     "Digits8 Digits7 Digits6 Pattern6 Digits5 Lucky5 Letters4 Choice4 Pattern5 Spoken4 Best5 "
     "Digits4 Pattern4 Best4 Letters3 Digits3 Best3 Spoken3 Digits2 Letters2 Single"
