@@ -4,6 +4,7 @@
 //! `DROPDEX_SEED=<number>` repeats a run; the seed is printed and is part of every failure. Where the
 //! specification leaves something open, a comment `Choice:` states the expectation.
 
+mod anywhere;
 mod corpus;
 mod model;
 mod queries;

@@ -347,7 +347,7 @@ fn has_shape(pattern: &[char], text: &[char]) -> bool {
 
 /// Returns the edit distance of two texts: the number of characters inserted, removed or replaced,
 /// or of neighbours swapped.
-fn edits(one: &[char], other: &[char]) -> usize {
+pub fn edits(one: &[char], other: &[char]) -> usize {
     let mut rows = vec![vec![0; other.len() + 1]; one.len() + 1];
     for at in 0..=one.len() {
         for to in 0..=other.len() {
