@@ -6,6 +6,7 @@ pub mod error;
 pub mod filter;
 pub mod list;
 pub mod matcher;
+pub mod narrow;
 pub mod params;
 pub mod request;
 pub mod stored;

@@ -16,13 +16,13 @@ use crate::error::GenerationError;
 use crate::storage::files::Files;
 use crate::vocab::name::A_LABEL;
 use dropdex_query::filter::LabelFilter;
+use dropdex_query::narrow::GRAM_CHARS;
 use dropdex_query::text::Substring;
 
 /// Names per block; blocks of 32 would take another byte per name. Small in tests, so that tests
 /// cross the boundaries.
 pub(super) const GRAM_NAMES: u32 = if cfg!(test) { 16 } else { 64 };
-/// Characters of a gram, and bits of each character.
-const GRAM_CHARS: usize = 3;
+/// Bits of each character of a gram.
 const CHAR_BITS: u32 = 6;
 /// Number of possible grams.
 pub(super) const GRAMS: usize = 1 << (GRAM_CHARS as u32 * CHAR_BITS);

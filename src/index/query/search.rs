@@ -20,13 +20,16 @@ use crate::columns::names::NameBuf;
 use crate::columns::rank_table::{Column, KeyFilter, Order, RankTable, Ties, key_of};
 use crate::columns::tlds::Tlds;
 use crate::filter::{AsOf, SearchFilter, View};
-use crate::query::index::{Index, Layer, LayerDay, NameRow, RowBuffers, with_row_buffers};
+use crate::query::index::{
+    Contains, Index, Layer, LayerDay, NameRow, RowBuffers, with_row_buffers,
+};
 use crate::query::merge::merged;
 use crate::query::rows::{LatestDrop, Lifecycle, SearchRow};
 use crate::scorer::Scorer;
 use crate::vocab::budget;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::SEARCH_TOTAL_MAX;
+use dropdex_query::narrow::{self, Scope};
 
 /// Columns that a search reads.
 #[derive(Clone, Copy)]
@@ -148,6 +151,13 @@ impl Index {
         // Sorting deep pages and building rows take time; everything else is fast, except scans.
         let scan = if filter.is_basic() { 0 } else { SCAN_US };
         self.day_cost_us(as_of) + filter.limit + filter.offset / 20 + scan
+    }
+
+    /// Returns what narrows a search that exceeded its time budget, as the end of a sentence.
+    pub fn narrowing(&self, filter: &SearchFilter) -> String {
+        let has_grams = self.contains() == Contains::All;
+        let has_prefix = filter.prefix.is_some();
+        narrow::advice(&filter.common, Scope::Names { has_prefix, has_grams })
     }
 
     /// Returns a page of the matches that `find` returns for each layer, with ordinals among the
