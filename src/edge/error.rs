@@ -177,7 +177,7 @@ impl<E: Into<ApiError>> From<E> for Refusal {
             }
             ApiError::Write(err) => of_write(&err, of),
             // No `Retry-After`, because a retry would take just as long.
-            ApiError::QueryTimeout => of(Code::QueryTimeout),
+            ApiError::QueryTimeout { .. } => of(Code::QueryTimeout),
             ApiError::NoTurn { no_turn, .. } => {
                 of(Code::TooManyQueries).retry_after(wait_s(&no_turn))
             }

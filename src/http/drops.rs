@@ -20,6 +20,7 @@ use crate::index::{DropsPage, Total};
 use crate::json;
 use crate::json::{push_flag, push_member};
 use crate::parse;
+use crate::query::narrow::{self, Scope};
 use crate::query::params::{Limits, Params};
 use crate::rows::{
     DROP_JSON_BYTES, DROP_MEMBERS, JsonArray, Member, members, push_day, push_drops,
@@ -71,7 +72,9 @@ pub async fn list_drops(
         timer.finish(page.count() as usize, &asked.filter);
         Ok((body, next))
     };
-    let (body, next) = work::run_or_scan(scans, cost_us, make).await?;
+    let found = work::run_or_scan(scans, cost_us, make).await;
+    let found = found.map_err(|err| err.narrowed(|| narrowing(request.uri(), LIMITS, as_of.today)));
+    let (body, next) = found?;
     let mut response = json::json_response(body);
     if let Some(link) = next.and_then(|link| HeaderValue::try_from(link).ok()) {
         response.headers_mut().insert(LINK, link);
@@ -103,6 +106,12 @@ impl DropsRequest {
         let counting = params.one("total")?.unwrap_or_default();
         Ok(DropsRequest { filter, digest, members, has_tlds, facets, counting })
     }
+}
+
+/// Returns what narrows a query of the drop list that exceeded its time budget.
+pub fn narrowing(uri: &Uri, limits: Limits, today: Day) -> Option<String> {
+    let filter = cursor::page(&Params::new(uri.query()), limits, today).ok()?;
+    Some(narrow::advice(&filter.common, Scope::Drops))
 }
 
 /// Returns the value of `Link` for the page after a cursor (RFC 8288).

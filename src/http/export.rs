@@ -12,7 +12,7 @@ use axum::response::Response;
 
 use crate::accounts::Claim;
 use crate::cursor::{self, QueryDigest};
-use crate::drops::next_link;
+use crate::drops::{narrowing, next_link};
 use crate::edge::csv::{DROPS_CSV_HEADER, cell, csv_header, push_drop_csv, user_cell};
 use crate::edge::error::Refusal;
 use crate::edge::etag;
@@ -117,7 +117,8 @@ pub async fn export_drops(
         let next = position.map(|next| cursor::encode(&next, QueryDigest::of(&filter)));
         Ok((places, next))
     });
-    let (places, next) = found.await?;
+    let found = found.await.map_err(|err| err.narrowed(|| narrowing(&uri, LIMITS, as_of.today)));
+    let (places, next) = found?;
     let allowance = started.allowance;
     let body = chunks(started, header, places, move |places, out| {
         index.shape_drops(places, as_of, |_, row| line(row, out));

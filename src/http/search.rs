@@ -1,5 +1,7 @@
 //! `GET /api/v1/search`.
 
+use std::sync::Arc;
+
 use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::Uri;
@@ -43,13 +45,19 @@ pub async fn search_names(
         QueryKind::Search
     });
     let (cost_us, scans) = (index.search_cost_us(&filter, as_of), filter.common.scans_names());
+    let searched = Arc::clone(&index);
     let make = move || {
-        let page = index.search(&filter, as_of);
+        let page = searched.search(&filter, as_of);
         let body = SearchResponse::new(&query, &filter, &page).into_json();
         timer.finish(page.count() as usize, &filter);
         Ok(body)
     };
-    let body = work::run_or_scan(scans, cost_us, make).await?;
+    let body = work::run_or_scan(scans, cost_us, make).await;
+    let narrowing = || {
+        let (_, filter) = Params::new(request.uri().query()).search(as_of.today).ok()?;
+        Some(index.narrowing(&filter))
+    };
+    let body = body.map_err(|err| err.narrowed(narrowing))?;
     Ok(tag.on(json::json_response(body)))
 }
 

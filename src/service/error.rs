@@ -68,8 +68,11 @@ pub enum ApiError {
     #[error("{}", of_write(.0))]
     Write(WriteError),
     /// The query exceeded its time budget, and would do so again.
-    #[error("the query exceeded its time budget; narrow the filters")]
-    QueryTimeout,
+    #[error(
+        "the query exceeded its time budget{}",
+        advice.as_ref().map_or("; narrow the filters".to_owned(), |advice| format!(": {advice}"))
+    )]
+    QueryTimeout { advice: Option<String> },
     /// Too much work of the account, or of all visitors, is already in progress.
     #[error("{}", of_turn(no_turn, *is_visitor))]
     NoTurn { no_turn: NoTurn, is_visitor: bool },
@@ -189,6 +192,15 @@ impl ApiError {
     pub fn repeated(name: impl Into<Cow<'static, str>>) -> ApiError {
         ApiError::coded(ParameterCode::Repeated, name, "is given more than once")
     }
+
+    /// Adds to the error of a query that exceeded its time budget what narrows it.
+    #[must_use]
+    pub fn narrowed(self, advice: impl FnOnce() -> Option<String>) -> ApiError {
+        match self {
+            ApiError::QueryTimeout { .. } => ApiError::QueryTimeout { advice: advice() },
+            other => other,
+        }
+    }
 }
 
 /// Returns a required member of a request.
@@ -235,7 +247,7 @@ fn member(field: InvalidField) -> Cow<'static, str> {
 impl From<Spent> for ApiError {
     fn from(spent: Spent) -> ApiError {
         match spent {
-            Spent::Time => ApiError::QueryTimeout,
+            Spent::Time => ApiError::QueryTimeout { advice: None },
             Spent::Gone => ApiError::ClientClosed,
         }
     }

@@ -190,7 +190,7 @@ mod tests {
     #[tokio::test]
     async fn long_queries_time_out() {
         let refused = run_within(Duration::from_millis(10), None, spin).await;
-        assert!(matches!(refused, Err(ApiError::QueryTimeout)), "{refused:?}");
+        assert!(matches!(refused, Err(ApiError::QueryTimeout { .. })), "{refused:?}");
     }
 
     #[tokio::test]

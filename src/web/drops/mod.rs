@@ -34,6 +34,7 @@ use crate::index::query::rows::FacetValue;
 use crate::index::{DropsPage, Index, Total};
 use crate::layout::{NavItem, Page, shrunk};
 use crate::query::filter::DayRange;
+use crate::query::narrow::{self, Scope};
 use crate::service::error::ApiError;
 use crate::service::work;
 use crate::telemetry::query::{QueryKind, QueryTimer};
@@ -118,7 +119,12 @@ async fn list_drops(
         let status = if is_bad { StatusCode::BAD_REQUEST } else { StatusCode::OK };
         Ok((status, show(&shown, &found, &saved, (wanted == Wanted::Page).then_some(&viewer))))
     };
-    Ok(fragment::vary(work::scan(make).await?.into_response()))
+    let narrowing = || {
+        let filter = DropsParams::of(&sent).listed().filter(as_of.today).ok()?;
+        Some(narrow::advice(&filter.common, Scope::Drops))
+    };
+    let made = work::scan(make).await.map_err(|err| err.narrowed(narrowing))?;
+    Ok(fragment::vary(made.into_response()))
 }
 
 /// Returns the state of the URL to redirect to: that with the terms of the query bar, or the page

@@ -4,6 +4,8 @@
 mod options;
 mod results;
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -136,9 +138,10 @@ async fn search_names(
     let owned = viewer.member.as_ref().map(|member| web.user_data(member));
     let timer = QueryTimer::start(QueryKind::Search);
     let scans = asked.filter.as_ref().is_some_and(|filter| filter.common.label.has_text());
-    let markup = work::run_or_scan(scans, cost, move || {
+    let searched = Arc::clone(&index);
+    let make = move || {
         let filter = asked.filter.as_ref().filter(|filter| filter.offset < depth);
-        let found = filter.map(|filter| index.search(filter, as_of));
+        let found = filter.map(|filter| searched.search(filter, as_of));
         if let (Some(filter), Some(found)) = (filter, &found) {
             timer.finish(found.count() as usize, filter);
         }
@@ -152,8 +155,13 @@ async fn search_names(
             Wanted::Page => page(&viewer, &asked, why.as_deref(), &results),
             _ => shrunk(results),
         })
-    })
-    .await?;
+    };
+    let narrowing = || {
+        let (asked, _) = Search::parse(query.as_deref(), rows, depth, as_of.today);
+        asked.filter.map(|filter| index.narrowing(&filter))
+    };
+    let made = work::run_or_scan(scans, cost, make).await;
+    let markup = made.map_err(|err| err.narrowed(narrowing))?;
     Ok(fragment::vary((status, markup).into_response()))
 }
 
