@@ -21,6 +21,7 @@ enum TermKind {
     Minor,
     Abuse,
     Care,
+    Harmless,
     Spam,
     Brand,
 }
@@ -35,6 +36,7 @@ impl TermKind {
             "minor" => TermKind::Minor,
             "abuse" => TermKind::Abuse,
             "care" => TermKind::Care,
+            "harmless" => TermKind::Harmless,
             "spam" => TermKind::Spam,
             "brand" => TermKind::Brand,
             _ => return None,
@@ -46,18 +48,23 @@ impl TermKind {
         match self {
             TermKind::Slur => Caps::OFFENSIVE,
             TermKind::Adult => Caps::ADULT,
-            TermKind::Abuse => Caps::MINORS,
             TermKind::Spam => Caps::SPAM,
             TermKind::Brand => Caps::TRADEMARK,
-            TermKind::Crude | TermKind::Sexual | TermKind::Minor | TermKind::Care => {
-                Caps::default()
-            }
+            TermKind::Crude
+            | TermKind::Sexual
+            | TermKind::Minor
+            | TermKind::Abuse
+            | TermKind::Care
+            | TermKind::Harmless => Caps::default(),
         }
     }
 
     /// Returns true if explanations may print terms of this kind.
     fn prints(self) -> bool {
-        matches!(self, TermKind::Minor | TermKind::Care | TermKind::Spam | TermKind::Brand)
+        !matches!(
+            self,
+            TermKind::Slur | TermKind::Crude | TermKind::Sexual | TermKind::Adult | TermKind::Abuse
+        )
     }
 
     fn is_sexual(self) -> bool {
@@ -74,6 +81,8 @@ impl TermKind {
 /// The reviewed list.
 pub struct Terms {
     kinds: FxHashMap<&'static str, TermKind>,
+    /// Words of kind harmless.
+    harmless: Vec<&'static str>,
     /// Longer terms that no explanation may print, by their first [`INSIDE_LETTERS_MIN`] letters.
     inside: FxHashMap<[u8; INSIDE_LETTERS_MIN], Vec<&'static str>>,
 }
@@ -91,24 +100,44 @@ impl Terms {
                 inside.entry(*head).or_default().push(term);
             }
         }
-        Terms { kinds, inside }
+        let harmless = kinds.iter().filter(|(_, kind)| **kind == TermKind::Harmless);
+        Terms { harmless: harmless.map(|(&word, _)| word).collect(), kinds, inside }
     }
 
     /// Returns the caps for the pieces of a label and its runs of letters.
     pub fn caps(&self, label: &Label, tokens: &[Token]) -> Caps {
-        let words = tokens.iter().filter(|token| token.is_letters());
-        let words = words.map(|token| label.text(token.start, token.end));
+        let pieces = tokens.iter().filter(|token| token.is_letters());
+        let pieces = pieces.map(|token| (token.start, token.end));
+        // The dictionary may split a term, as `school` and `girl`.
+        let pairs = tokens.windows(2).filter(|pair| pair[0].end == pair[1].start);
+        let pairs = pairs.map(|pair| (pair[0].start, pair[1].end));
         let runs = label.runs.iter().filter(|run| run.kind == RunKind::Letters);
-        let runs = runs.map(|run| label.text(run.start, run.end));
+        let runs = runs.map(|run| (run.start, run.end));
+        let wholes = pairs.clone().chain(runs.clone());
         let (mut caps, mut minor, mut sexual, mut care) = (Caps::default(), false, false, false);
-        for kind in words.chain(runs.clone()).filter_map(|text| self.kinds.get(text)) {
+        for (start, end) in pieces.chain(pairs).chain(runs) {
+            let Some(kind) = self.kinds.get(label.text(start, end)) else { continue };
+            if kind.is_sexual() && self.is_chance(label.whole_text(), start, end) {
+                continue;
+            }
             caps = caps.with(kind.cap());
-            minor |= *kind == TermKind::Minor;
-            sexual |= kind.is_sexual();
+            minor |= matches!(kind, TermKind::Minor | TermKind::Abuse);
+            sexual |= kind.is_sexual() || *kind == TermKind::Abuse;
             care |= *kind == TermKind::Care;
         }
-        let joined = minor && sexual && !care || runs.clone().any(|run| self.joins(run));
-        caps.with(Caps::MINORS.when(joined))
+        let mut wholes = wholes.map(|(start, end)| label.text(start, end));
+        let joined = minor && sexual || wholes.any(|text| self.joins(text));
+        caps.with(Caps::MINORS.when(joined && !care))
+    }
+
+    /// Returns true if a piece of a label is part of a word that holds it by chance.
+    fn is_chance(&self, label: &str, start: u16, end: u16) -> bool {
+        let (start, end) = (usize::from(start), usize::from(end));
+        let mut found = self
+            .harmless
+            .iter()
+            .flat_map(|word| label.match_indices(word).map(|(at, word)| at..at + word.len()));
+        found.any(|word| word.start <= start && end <= word.end)
     }
 
     /// Returns true for a run that consists of a term for minors and one for sex, which the
@@ -136,11 +165,16 @@ impl Terms {
 mod tests {
     use super::*;
     use crate::vocab::name::DomainName;
-    use crate::{Scorer, Scratch};
+    use crate::{Scorer, Scratch, Spread};
 
-    fn is_prohibited(name: &str) -> bool {
+    fn caps(name: &str) -> Vec<&'static str> {
         let name = DomainName::parse(name).expect(name);
-        Scorer::shared().is_prohibited(&name, &mut Scratch::default())
+        let mut scratch = Scratch::default();
+        let scorer = Scorer::shared();
+        let caps = scorer.score(&name, Spread::UNKNOWN, &mut scratch).signals.caps;
+        let prohibited = caps.iter().any(|cap| cap.name == "minors");
+        assert_eq!(scorer.is_prohibited(&name, &mut scratch), prohibited, "{name}");
+        caps.iter().map(|cap| cap.name).collect()
     }
 
     #[test]
@@ -155,9 +189,18 @@ mod tests {
 
     #[test]
     fn names_that_join_minors_and_sex_are_prohibited() {
-        for name in ["teenporn.com", "sexkids.net", "kidsex.de", "porn-4-teens.com", "xxxlolita.ru"]
-        {
-            assert!(is_prohibited(name), "{name}");
+        for name in [
+            "teenporn.com",
+            "sexkids.net",
+            "kidsex.de",
+            "hotkidsex.com",
+            "porn-4-teens.com",
+            "xxxlolita.ru",
+            "nakedschoolgirl.com",
+            "kinderporno24.de",
+            "pornoenfants.fr",
+        ] {
+            assert!(caps(name).contains(&"minors"), "{name}");
         }
         for name in [
             "teenvogue.com",
@@ -169,11 +212,53 @@ mod tests {
             "sexeducationforteens.org",
             "stopchildsexabuse.org",
             "lolita.com",
-            "essex-kids.co.uk",
+            "sussexkids.co.uk",
             "sexshop.de",
             "hotgirls.com",
+            "schoolgirluniform.com",
         ] {
-            assert!(!is_prohibited(name), "{name}");
+            assert!(!caps(name).contains(&"minors"), "{name}");
+        }
+    }
+
+    #[test]
+    fn adult_terms_of_each_language_are_capped() {
+        for name in [
+            "freeporn.com",
+            "sexkontakte.de",
+            "rencontreerotique.fr",
+            "sexogratis.es",
+            "incontrisesso.it",
+            "sekskamerki.pl",
+            "porrfilm.se",
+            "gratisneuken.nl",
+            "putaria.com.br",
+            "escortpiger.dk",
+            "seksivideot.fi",
+            "eroticke.cz",
+            "pornoizle.tr",
+            "prostitutki.ru",
+        ] {
+            assert!(caps(name).contains(&"adult"), "{name}");
+        }
+        for name in [
+            "essex.com",
+            "sussex.org",
+            "middlesex.ac.nz",
+            "scunthorpe.com",
+            "analyst.com",
+            "analgesic.com",
+            "cockpit.com",
+            "cocktails.com",
+            "therapist.com",
+            "dickens.org",
+            "sextant.com",
+            "pussycat.com",
+            "fordescort.com",
+            "titanic.com",
+            "document.com",
+        ] {
+            assert!(!caps(name).contains(&"adult"), "{name}");
         }
     }
 
