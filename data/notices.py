@@ -30,7 +30,9 @@ The dropdex binary contains data and libraries by others. This page lists them w
 | `data/scorer/words.tsv.zst` | [instant-segment](https://github.com/InstantDomain/instant-segment), words by [SCOWL](https://wordlist.aspell.net/) | Apache-2.0; SCOWL's notice in `data/scorer/LICENSE-SCOWL` |
 | `data/scorer/words.tsv.zst` | public lists of given names and surnames | public domain |
 | `data/scorer/words.tsv.zst` | [world-cities](https://github.com/datasets/world-cities), from [GeoNames](https://www.geonames.org/) | [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/) |
-| `data/scorer/brands.txt` | checked against [name-suggestion-index](https://github.com/osmlab/name-suggestion-index), copyright 2021 its contributors | BSD 3-Clause; text in `data/scorer/LICENSE-name-suggestion-index` |
+| `data/scorer/brands.txt` | [name-suggestion-index](https://github.com/osmlab/name-suggestion-index), copyright 2021 its contributors | BSD 3-Clause; text in `data/scorer/LICENSE-name-suggestion-index` |
+| `data/scorer/brands.txt` | [cspell-dicts](https://github.com/streetsidesoftware/cspell-dicts), copyright 2017–2025 Street Side Software and 2020 Shane Fontaine | MIT; text in `data/scorer/LICENSE-cspell` |
+| `data/scorer/brands.txt` | [pytickersymbols](https://github.com/portfolioplus/pytickersymbols), copyright 2023 portfolio+ | MIT; text in `data/scorer/LICENSE-pytickersymbols` |
 | `data/sample/sample.csv.gz` | [tb0hdan/domains](https://github.com/tb0hdan/domains), copyright 2020 Bohdan Turkynewych | BSD 3-Clause; text in `data/sample/README.md` |
 | `data/rdap/dns.json` | IANA's RDAP bootstrap registry (RFC 9224) | public |
 | the Public Suffix List, in the crate `psl` | [publicsuffix.org](https://publicsuffix.org/) | MPL-2.0; its data is unmodified and available from the source |

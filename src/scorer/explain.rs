@@ -380,10 +380,16 @@ impl ExplanationInput<'_> {
         }
     }
 
-    /// Writes the cap that limits the score, if any.
+    /// Writes the cap that limits the score, if any. A brand is worth a remark in any case.
     fn cap(&self, out: &mut String) {
-        let strictest = self.facts.caps.strictest();
-        let Some(cap) = strictest.filter(|cap| self.points.sum() > cap.max) else { return };
+        let Some(cap) = self.facts.caps.strictest() else { return };
+        if self.points.sum() <= cap.max {
+            if cap.name == "alsoBrand" {
+                out.push_str(SEPARATOR);
+                out.push_str("also a known brand");
+            }
+            return;
+        }
         out.push_str(SEPARATOR);
         out.push_str("capped at ");
         number(cap.max.unsigned_abs(), out);
@@ -393,6 +399,8 @@ impl ExplanationInput<'_> {
                 self.suffix(".", out);
                 out.push_str(" is not open to the public");
             }
+            "reserved" => out.push_str("reserved by the registry"),
+            "alsoBrand" => out.push_str("also a known brand"),
             "manyHyphens" => plural(self.facts.hyphens, "hyphen", out),
             "mixedScripts" => out.push_str("mixed scripts"),
             "spam" => out.push_str("spam term"),

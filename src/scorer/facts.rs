@@ -97,29 +97,34 @@ impl Caps {
     pub const MINORS: Caps = Caps(1);
     /// A suffix that is not open to registrations by the public.
     pub const NOT_PUBLIC: Caps = Caps(1 << 1);
+    /// A label of one character that the registry reserves.
+    pub const RESERVED: Caps = Caps(1 << 2);
     /// [`MANY_HYPHENS_MIN`] hyphens or more.
-    pub const MANY_HYPHENS: Caps = Caps(1 << 2);
+    pub const MANY_HYPHENS: Caps = Caps(1 << 3);
     /// Letters from scripts that no language combines, which is a common way to imitate a known
     /// name.
-    pub const MIXED_SCRIPTS: Caps = Caps(1 << 3);
+    pub const MIXED_SCRIPTS: Caps = Caps(1 << 4);
     /// A known brand, whose owner can claim the name, or a label that looks or is spelt like one.
-    pub const BRAND: Caps = Caps(1 << 4);
+    pub const BRAND: Caps = Caps(1 << 5);
     /// A word that insults a group of people.
-    pub const OFFENSIVE: Caps = Caps(1 << 5);
+    pub const OFFENSIVE: Caps = Caps(1 << 6);
     /// Terms typical of spam, such as medicines.
-    pub const SPAM: Caps = Caps(1 << 6);
+    pub const SPAM: Caps = Caps(1 << 7);
     /// A known brand among other words.
-    pub const TRADEMARK: Caps = Caps(1 << 7);
+    pub const TRADEMARK: Caps = Caps(1 << 8);
     /// An adult term, which limits the market.
-    pub const ADULT: Caps = Caps(1 << 8);
+    pub const ADULT: Caps = Caps(1 << 9);
+    /// A word that is also a known brand, or a less known brand. Mainly a remark.
+    pub const ALSO_BRAND: Caps = Caps(1 << 10);
 
     /// Number of caps.
-    pub const COUNT: usize = 9;
+    pub const COUNT: usize = 11;
 
     /// All caps, by bit.
     const ALL: [Cap; Caps::COUNT] = [
         Cap { name: "minors", max: 0 },
         Cap { name: "notPublic", max: 10 },
+        Cap { name: "reserved", max: 10 },
         Cap { name: "manyHyphens", max: 15 },
         Cap { name: "mixedScripts", max: 20 },
         Cap { name: "brand", max: 20 },
@@ -127,6 +132,7 @@ impl Caps {
         Cap { name: "spam", max: 30 },
         Cap { name: "trademark", max: 35 },
         Cap { name: "adult", max: 75 },
+        Cap { name: "alsoBrand", max: 90 },
     ];
 
     /// Returns the union of both sets.
@@ -134,9 +140,19 @@ impl Caps {
         Caps(self.0 | other.0)
     }
 
+    /// Returns the caps that `other` does not have.
+    pub const fn without(self, other: Caps) -> Caps {
+        Caps(self.0 & !other.0)
+    }
+
     /// Returns true if the set has all caps of `other`.
     pub const fn has(self, other: Caps) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// Returns true if the caps are more than a remark.
+    pub const fn limit(self) -> bool {
+        self.without(Caps::ALSO_BRAND).0 != 0
     }
 
     /// Returns the set if `holds`, otherwise the empty set.

@@ -97,9 +97,8 @@ pub struct Scratch {
 /// The score of a name without `tldSpread`, which depends on the whole corpus. Computed once at
 /// ingest, stored in the batch, and finished at rebuild by [`Base::with_spread`].
 ///
-/// The low 16 bits hold the sum of the parts, in hundredths of a point, plus [`Base::BIAS`]; the next
-/// [`Caps::COUNT`] bits hold the caps; the bits above them hold the standing for the points of
-/// `tldSpread`.
+/// A number with three digits of different bases: the standing for the points of `tldSpread`, the caps,
+/// and the sum of the parts, in hundredths of a point, plus [`Base::BIAS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Base(u32);
 
@@ -147,7 +146,7 @@ pub struct Traits {
     /// Most likely language of the words, by letters; `None` without words, or with only proper
     /// names.
     pub language: Option<LanguageCode>,
-    /// Whether a cap applies, even if the points do not reach it.
+    /// Whether a cap other than `alsoBrand` applies, even if the points do not reach it.
     pub capped: bool,
     /// Whether the label has an adult term.
     pub adult: bool,
@@ -283,15 +282,28 @@ impl Signals<'_> {
 }
 
 impl Base {
+    /// Number of stored sums, all that fit beside the others.
+    const SUMS: u32 = u32::MAX / (Standing::COUNT << Caps::COUNT) as u32;
     /// Offset that makes the stored sum positive.
-    const BIAS: i32 = 1 << 15;
-    /// Lowest bit of the standing.
-    const STANDING_FROM: usize = 16 + Caps::COUNT;
+    const BIAS: i32 = Base::SUMS as i32 / 2;
 
     /// Packs the sum of all parts except `tldSpread`.
     fn new(sum: i32, caps: Caps, standing: Standing) -> Base {
-        let caps = u32::from(caps.bits()) << 16;
-        Base(u32::from(standing.number()) << Base::STANDING_FROM | caps | u32::from(biased(sum)))
+        let upper = u32::from(standing.number()) << Caps::COUNT | u32::from(caps.bits());
+        let sum = (sum + Base::BIAS).clamp(0, Base::SUMS as i32 - 1);
+        Base(upper * Base::SUMS + sum as u32)
+    }
+
+    fn sum(self) -> i32 {
+        (self.0 % Base::SUMS) as i32 - Base::BIAS
+    }
+
+    fn standing(self) -> Standing {
+        Standing::from_number((self.0 / Base::SUMS >> Caps::COUNT) as u8)
+    }
+
+    fn caps(self) -> Caps {
+        Caps::from_bits((self.0 / Base::SUMS) as u16)
     }
 
     /// Returns the bits, as stored in a batch.
@@ -308,15 +320,14 @@ impl Base {
     /// public may have changed.
     #[must_use]
     pub fn with_open(self, is_open: bool) -> Base {
-        let cap = u32::from(Caps::NOT_PUBLIC.bits()) << 16;
-        Base(if is_open { self.0 & !cap } else { self.0 | cap })
+        let others = self.caps().without(Caps::NOT_PUBLIC);
+        Base::new(self.sum(), others.with(Caps::NOT_PUBLIC.when(!is_open)), self.standing())
     }
 
     /// Completes the score with the label's spread in the corpus.
     pub fn with_spread(self, spread: Spread) -> Grade {
-        let (model, sum) = (Model::shared(), (self.0 & 0xffff) as i32 - Base::BIAS);
-        let standing = Standing::from_number((self.0 >> Base::STANDING_FROM) as u8);
-        let sum = model.lifted(standing, sum + model.spread(standing, spread));
+        let (model, standing) = (Model::shared(), self.standing());
+        let sum = model.lifted(standing, self.sum() + model.spread(standing, spread));
         Grade::new(sum, self.caps().max())
     }
 
@@ -329,22 +340,17 @@ impl Base {
     pub fn is_adult(self) -> bool {
         self.caps().has(Caps::ADULT)
     }
-
-    fn caps(self) -> Caps {
-        Caps::from_bits((self.0 >> 16) as u16)
-    }
 }
 
-/// Converts a sum of parts to a positive number.
-fn biased(sum: i32) -> u16 {
-    (sum + Base::BIAS).clamp(0, u16::MAX.into()) as u16
-}
+/// Offset that makes [`Grade::rank`] positive.
+const RANK_BIAS: i32 = 1 << 15;
 
 impl Grade {
     /// Computes the score from the sum of all parts, limited to `max`.
     fn new(sum: i32, max: i32) -> Grade {
         let dqs = Dqs::clamped(Model::shared().score(sum).min(max));
-        Grade { dqs, rank: biased(sum) }
+        let rank = (sum + RANK_BIAS).clamp(0, u16::MAX.into()) as u16;
+        Grade { dqs, rank }
     }
 }
 
@@ -473,7 +479,7 @@ impl Scorer {
             kind: kind(&facts, tokens),
             words: words(tokens),
             language: language(tokens).filter(|_| facts.certain).and_then(Language::code),
-            capped: facts.caps != Caps::default(),
+            capped: facts.caps.limit(),
             adult: facts.caps.has(Caps::ADULT),
             prohibited: facts.caps.has(Caps::MINORS),
         }
@@ -530,7 +536,7 @@ impl Scorer {
         let parts = Parts::new(&facts, NameClass::new(suffix, facts.chars));
         let parts = parts.with_spread(model.spread(standing, known.spread));
         let sum = match known.features {
-            Features::Brief(_, rank) => i32::from(rank) - Base::BIAS,
+            Features::Brief(_, rank) => i32::from(rank) - RANK_BIAS,
             Features::Whole(_) => model.lifted(standing, parts.sum()),
         };
         let parts = parts.with_sum(sum, &facts);
@@ -618,7 +624,10 @@ impl Scorer {
             tld_points: Model::shared().suffix(tld),
             read: ReadPoints::default(),
             certain: reading.certain,
-            caps: self.caps(label, tokens).with(self.tlds.caps(tld)),
+            caps: self
+                .caps(label, tokens)
+                .with(self.tlds.caps(tld))
+                .with(self.tlds.reserved(label.written(), tld)),
         }
     }
 

@@ -20,11 +20,8 @@ const LENGTHS: [u32; 6] = [4, 5, 6, 8, 11, 15];
 const LENGTH_CLASSES: usize = LENGTHS.len() + 1;
 /// Names used in [`TABLES`], by number.
 const LENGTH_NAMES: [&str; LENGTH_CLASSES] = ["1-3", "4", "5", "6-7", "8-10", "11-14", "15+"];
-/// Number of combinations of suffix class and length class.
 /// Score of a name whose parts add nothing: the median score of the reference day.
 pub const BASE: i32 = 20;
-/// Number of combinations of suffix class and form.
-const STANDINGS: usize = SuffixClass::COUNT * Form::COUNT;
 /// Spread above which the points stay the same.
 const SPREAD_MAX: usize = 255;
 
@@ -102,6 +99,9 @@ impl NameClass {
 pub struct Standing(u8);
 
 impl Standing {
+    /// Number of standings.
+    pub const COUNT: usize = SuffixClass::COUNT * Form::COUNT;
+
     /// Standing of a label under a suffix of this class.
     pub fn new(suffix: SuffixClass, form: Form) -> Standing {
         Standing((suffix.number() * Form::COUNT + form as usize) as u8)
@@ -114,7 +114,7 @@ impl Standing {
 
     /// Returns the standing with this number, or the last one for larger numbers.
     pub fn from_number(number: u8) -> Standing {
-        Standing(number.min(STANDINGS as u8 - 1))
+        Standing(number.min(Standing::COUNT as u8 - 1))
     }
 }
 
@@ -160,7 +160,7 @@ pub struct Model {
     /// Hundredths of a point, by standing, then by spread.
     spread: Vec<i16>,
     /// Corrections at the top of the scale, by standing.
-    lifts: [Vec<Lift>; STANDINGS],
+    lifts: [Vec<Lift>; Standing::COUNT],
     /// Pairs of a sum, in hundredths of a point, and its score; both ascending.
     scale: Vec<(i32, i32)>,
     /// Hundredths of a point by suffix class, for suffixes without their own entry.
@@ -241,7 +241,7 @@ impl Model {
         let mut model = Model {
             parts: Default::default(),
             spread: Vec::new(),
-            lifts: [const { Vec::new() }; STANDINGS],
+            lifts: [const { Vec::new() }; Standing::COUNT],
             scale: Vec::new(),
             start: [0; SuffixClass::COUNT],
             suffixes: FxHashMap::default(),
@@ -397,7 +397,7 @@ mod tests {
                 forms.map(|form| Standing::new(SuffixClass::for_tld(tld), form).number())
             })
             .collect();
-        assert_eq!(seen.len(), STANDINGS);
+        assert_eq!(seen.len(), Standing::COUNT);
         assert!(
             seen.iter()
                 .all(|&number| number < 64 && Standing::from_number(number).number() == number)
@@ -407,7 +407,7 @@ mod tests {
 
     #[test]
     fn more_tlds_add_points() {
-        for standing in (0..STANDINGS as u8).map(Standing) {
+        for standing in (0..Standing::COUNT as u8).map(Standing) {
             let model = Model::shared();
             let points = |tlds| model.spread(standing, Spread::of(tlds));
             assert!(points(100) > points(1), "{standing:?}");
@@ -421,7 +421,7 @@ mod tests {
     #[test]
     fn corrections_keep_the_order() {
         let model = Model::shared();
-        for standing in (0..STANDINGS as u8).map(Standing) {
+        for standing in (0..Standing::COUNT as u8).map(Standing) {
             let lifted = |sum| model.lifted(standing, sum);
             assert!((-9_000..20_000).step_by(50).all(|sum| lifted(sum) < lifted(sum + 50)));
         }

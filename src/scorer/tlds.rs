@@ -1,5 +1,6 @@
-//! Weights of public suffixes (`data/scorer/tlds.csv`), and those that are not open to the public
-//! (`data/scorer/closed.txt`). Fetched tables replace the compiled-in list of brand TLDs. TLDs that
+//! Weights of public suffixes (`data/scorer/tlds.csv`), those that are not open to the public
+//! (`data/scorer/closed.txt`), and those under which the registry reserves labels of one character
+//! (`data/scorer/reserved.csv`). Fetched tables replace the compiled-in list of brand TLDs. TLDs that
 //! have left the root zone also count as closed.
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -10,6 +11,7 @@ use crate::vocab::tables;
 
 static TABLE: &str = include_str!("../../data/scorer/tlds.csv");
 static CLOSED: &str = include_str!("../../data/scorer/closed.txt");
+static RESERVED: &str = include_str!("../../data/scorer/reserved.csv");
 /// Start of the line above the brand TLDs in [`CLOSED`].
 const BRANDS: &str = "# Brand TLDs";
 
@@ -67,6 +69,8 @@ pub struct TldWeights {
     listed: FxHashMap<&'static str, Percent>,
     /// Suffixes that are not open to registrations by the public.
     closed: FxHashSet<&'static str>,
+    /// Suffixes that reserve labels of one character, and the labels that exist nevertheless.
+    reserved: FxHashMap<&'static str, &'static str>,
     /// All existing TLDs, if a table of them is in use.
     delegated: Option<&'static FxHashSet<String>>,
 }
@@ -94,7 +98,9 @@ impl TldWeights {
             // The first line is the end of the heading.
             None => closed.extend(names(compiled).skip(1)),
         }
-        TldWeights { listed: listed.collect(), closed, delegated }
+        let reserved = RESERVED.lines().filter(|line| !line.starts_with('#')).skip(1);
+        let reserved = reserved.filter_map(|row| row.split_once(',')).collect();
+        TldWeights { listed: listed.collect(), closed, reserved, delegated }
     }
 
     /// Returns the cap of a suffix that is not open to registrations by the public.
@@ -103,6 +109,12 @@ impl TldWeights {
             |known: &FxHashSet<String>| !known.contains(tld.rsplit('.').next().unwrap_or(tld));
         let is_closed = self.closed.contains(tld) || self.delegated.is_some_and(is_gone);
         Caps::NOT_PUBLIC.when(is_closed)
+    }
+
+    /// Returns the cap of a label of one character that the registry reserves.
+    pub fn reserved(&self, label: &str, tld: &str) -> Caps {
+        let reserves = || self.reserved.get(tld).is_some_and(|existing| !existing.contains(label));
+        Caps::RESERVED.when(label.len() == 1 && reserves())
     }
 
     /// Returns the weight of a suffix: 1.00 for `com`, and a default by kind for suffixes without a
@@ -144,6 +156,19 @@ mod tests {
         }
         for open in ["com", "edu.pl", "ac.nz", "law", "bond"] {
             assert_eq!(weights.caps(open), Caps::default(), "{open}");
+        }
+    }
+
+    #[test]
+    fn labels_of_one_character_are_reserved_under_some_suffixes() {
+        let weights = TldWeights::load();
+        let rows = RESERVED.lines().filter(|line| !line.starts_with('#')).count() - 1;
+        assert_eq!(weights.reserved.len(), rows, "a row is malformed or listed twice");
+        for (label, tld) in [("a", "com"), ("7", "net"), ("q", "jobs"), ("x", "eu")] {
+            assert_eq!(weights.reserved(label, tld), Caps::RESERVED, "{label}.{tld}");
+        }
+        for (label, tld) in [("x", "com"), ("i", "net"), ("a", "io"), ("0", "vip"), ("ab", "com")] {
+            assert_eq!(weights.reserved(label, tld), Caps::default(), "{label}.{tld}");
         }
     }
 

@@ -66,11 +66,13 @@ pub fn signed(points: i32) -> String {
 fn cap_word(cap: &Cap) -> &'static str {
     match cap.name {
         "notPublic" => "closed suffix",
+        "reserved" => "reserved",
         "manyHyphens" => "hyphens",
         "mixedScripts" => "mixed scripts",
         "spam" => "spam",
         "brand" | "trademark" => "known brand",
         "adult" => "adult",
+        "alsoBrand" => "also a brand",
         _ => "offensive",
     }
 }

@@ -118,12 +118,14 @@ pub fn table(signals: &Signals<'_>) -> Markup {
 fn cap_reason(name: &str) -> &'static str {
     match name {
         "notPublic" => "the suffix is not open to the public",
+        "reserved" => "the registry reserves labels of one character",
         "manyHyphens" => "too many hyphens",
         "mixedScripts" => "mixes scripts and may imitate another name",
         "spam" => "contains a term common in spam",
         "brand" => "a known brand, or taken for one",
         "trademark" => "contains a known brand",
         "adult" => "adult terms have few buyers",
+        "alsoBrand" => "also a known brand",
         _ => "contains an offensive word",
     }
 }
