@@ -143,7 +143,7 @@ def main():
 
 def brands():
     lines = (ROOT / "data" / "scorer" / "brands.txt").read_text().splitlines()
-    return {line.split()[0] for line in lines if line[0] != "#"}
+    return {line.split()[0] for line in lines if line[0] != "#" and not line.endswith("!")}
 
 
 def speed(scorer, names, times=4):

@@ -6,12 +6,19 @@ traps.txt holds one kind and name per line; lines of kind `fact` also have the c
 from collections import defaultdict
 from pathlib import Path
 
+from evaluation import open_text
+from typos import typos
+
+WORDS = Path(__file__).resolve().parents[2] / "data" / "scorer" / "words.tsv.zst"
+# Numbers of TLDs that a small and a large corpus hold of the same label.
+TLDS = [1, 3, 10, 60]
 # Kind, the caps that catch it, and the share that must be caught.
 CAUGHT = [
     ("closed", {"notPublic"}, 1.0),
     ("brand", {"brand"}, 0.95),
     ("homograph", {"brand", "mixedScripts"}, 0.95),
-    ("typo", {"brand"}, 0.80),
+    ("typo", {"brand"}, 0.90),
+    ("mark", {"brand", "trademark", "alsoBrand"}, 0.95),
     ("word", {"brand", "trademark"}, 0.0),
 ]
 
@@ -55,6 +62,25 @@ def twins(sold, brands):
     return found
 
 
+def misspelt_sites(scorer, rows):
+    """Prints the share of misspelt sites that is capped, by kind and by the number of TLDs that hold the label."""
+    words = {line.split("\t")[0] for line in open_text(WORDS)}
+    sites = [name.split(".")[0] for name, _ in rows["site"]]
+    found = defaultdict(list)
+    for site in sites:
+        for kind, labels in typos(site).items():
+            found[kind] += [label for label in labels if label not in words][:: 1 if kind == "swapped" else 3]
+    print("\n| typing error in a well-known site, no word | labels | " + " | ".join(f"{tlds} TLDs" for tlds in TLDS) + " |")
+    print("| --- |" + " ---: |" * (1 + len(TLDS)))
+    found["all"] = [label for labels in found.values() for label in labels]
+    for kind, labels in found.items():
+        shares = []
+        for tlds in TLDS:
+            seen = scorer.ask("explain", [f"{label}.com\t{tlds}" for label in labels])
+            shares.append(sum("brand" in row[2].split() for row in seen) / len(seen))
+        print(f"| {kind} | {len(labels):,} | " + " | ".join(f"{share:.1%}" for share in shares) + " |")
+
+
 def report(scorer, sold, brands):
     """Prints the share that is caught of each kind, and the names that are not."""
     rows = read()
@@ -72,12 +98,17 @@ def report(scorer, sold, brands):
         missed += out
     misspelt = {name for name, _ in rows["misspelt"]}
     harmless = [name for name in twins(sold, brands) if name not in misspelt]
+    listed = [name for name, _ in rows["harmless"]]
+    seen = asked(listed)
+    held = [name for name in listed if {"brand", "trademark"} & caps(seen[name])]
+    print(f"| harmless: words and labels one letter from a brand | {len(listed)} | {len(held) / len(listed):.1%} | at most 2% |")
     seen = asked(harmless)
     alarms = [name for name in harmless if "brand" in caps(seen[name])]
     print(f"| harmless: sold names one letter from a brand | {len(harmless)} | {len(alarms) / max(len(harmless), 1):.1%} | at most 2% |")
     sold_rows = asked(sold)
     held = [name for name in sold if {"brand"} & caps(sold_rows[name])]
     print(f"| harmless: all sold names | {len(sold)} | {len(held) / max(len(sold), 1):.2%} | at most 2% |")
+    misspelt_sites(scorer, rows)
     facts = rows["fact"]
     seen = asked([name for name, _ in facts])
     wrong = [f"{name} is {seen[name][3] or 'no language'}, {seen[name][4]}" for name, (language, *words) in facts

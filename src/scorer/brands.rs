@@ -15,11 +15,9 @@ static TABLE: &str = include_str!("../../data/scorer/brands.txt");
 /// Minimum letters of marks whose misspellings are detected, and of the misspellings; shorter ones
 /// resemble too many words.
 const NEAR_LETTERS_MIN: usize = 5;
-/// Minimum letters of marks for which any letter after the first may be missing, added or changed,
-/// and the first may be mistyped.
+/// Minimum letters of marks for which any letter may be missing, any after the first may be added or
+/// changed, and the first may be mistyped.
 const ANY_LETTERS_MIN: usize = 6;
-/// Minimum letters of marks whose first letter may be missing.
-const FIRST_LETTERS_MIN: usize = 7;
 /// Minimum letters of marks whose misspellings are detected even if the mark is not among the
 /// best-known.
 const LONG_LETTERS_MIN: usize = 8;
@@ -361,9 +359,7 @@ impl Known {
             (after, [typed, rest @ ..]) if after == rest => {
                 at > 0 && (self.any || text[at - 1] == *typed)
             }
-            ([_, after @ ..], rest) if after == rest => {
-                mark.len() >= if at > 0 { ANY_LETTERS_MIN } else { FIRST_LETTERS_MIN }
-            }
+            ([_, after @ ..], rest) => after == rest && mark.len() >= ANY_LETTERS_MIN,
             _ => false,
         }
     }
