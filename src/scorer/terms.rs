@@ -109,7 +109,9 @@ impl Terms {
         let pieces = tokens.iter().filter(|token| token.is_letters());
         let pieces = pieces.map(|token| (token.start, token.end));
         // The dictionary may split a term, as `school` and `girl`.
-        let pairs = tokens.windows(2).filter(|pair| pair[0].end == pair[1].start);
+        let are_letters = |pair: &&[Token]| pair.iter().all(Token::is_letters);
+        let pairs =
+            tokens.windows(2).filter(are_letters).filter(|pair| pair[0].end == pair[1].start);
         let pairs = pairs.map(|pair| (pair[0].start, pair[1].end));
         let runs = label.runs.iter().filter(|run| run.kind == RunKind::Letters);
         let runs = runs.map(|run| (run.start, run.end));
