@@ -152,6 +152,8 @@ pub struct Brands {
     /// Marks whose misspellings are detected, by the [`key`] of their full form and of each form
     /// without one letter.
     near: FxHashMap<u64, Vec<Known>>,
+    /// The keys of `near` as a Bloom filter of one bit each, which the cache holds.
+    filter: Vec<u64>,
     /// Maximum letters of a label that can match `near`.
     near_letters_max: usize,
     before: FxHashSet<&'static str>,
@@ -197,10 +199,16 @@ impl Brands {
                 near.entry(key).or_default().push(known);
             }
         }
+        let mut filter = vec![0; FILTER_WORDS];
+        for &key in near.keys() {
+            let (word, bit) = place(key);
+            filter[word] |= bit;
+        }
         Brands {
             marks: rows.iter().map(|&(mark, fame, _)| (mark, fame)).collect(),
             looks: rows.iter().map(|&(mark, fame, _)| (look_of_ascii(mark), fame)).collect(),
             near,
+            filter,
             near_letters_max: 1 + longest,
             before: BEFORE.into_iter().collect(),
             behind: BEHIND.into_iter().collect(),
@@ -246,6 +254,10 @@ impl Brands {
             return false;
         }
         let held = |key: u64| {
+            let (word, bit) = place(key);
+            if self.filter[word] & bit == 0 {
+                return None;
+            }
             let mut marks = self.near.get(&key).into_iter().flatten();
             marks.find(|known| known.is_misspelt(text)).map(|known| known.mark)
         };
@@ -319,6 +331,15 @@ fn look_of_ascii(label: &str) -> String {
 /// Multiplier of [`key`], and its inverse.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 const INVERSE: u64 = 0xf1de_83e1_9937_733d;
+
+/// Length of the Bloom filter.
+const FILTER_WORDS: usize = 1 << 12;
+
+/// Returns the word and the bit of a key in the Bloom filter.
+fn place(key: u64) -> (usize, u64) {
+    let mixed = key.wrapping_mul(FACTOR);
+    ((mixed >> 52) as usize % FILTER_WORDS, 1 << (mixed >> 46 & 63))
+}
 
 /// Returns a hash of a text: its letters as digits of a number, the first one lowest.
 fn key(text: &str) -> u64 {

@@ -11,6 +11,10 @@ static TABLE: &str = include_str!("../../data/scorer/terms.csv");
 /// Minimum letters of terms matched inside longer words; shorter ones occur in too many words.
 const INSIDE_LETTERS_MIN: usize = 4;
 
+/// Minimum letters of a term that is recognised beside another one although the dictionary splits
+/// them elsewhere.
+const JOINED_LETTERS_MIN: usize = 3;
+
 /// Meaning of a term; the head of the table explains each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TermKind {
@@ -127,6 +131,8 @@ impl Terms {
             sexual |= kind.is_sexual() || *kind == TermKind::Abuse;
             care |= *kind == TermKind::Care;
         }
+        // A single word has no seam.
+        let wholes = wholes.filter(|_| tokens.len() > 1);
         let mut wholes = wholes.map(|(start, end)| label.text(start, end));
         let joined = minor && sexual || wholes.any(|text| self.joins(text));
         caps.with(Caps::MINORS.when(joined && !care))
@@ -145,7 +151,7 @@ impl Terms {
     /// Returns true for a run that consists of a term for minors and one for sex, which the
     /// dictionary may have split elsewhere.
     fn joins(&self, run: &str) -> bool {
-        (1..run.len()).any(|at| {
+        (JOINED_LETTERS_MIN..=run.len().saturating_sub(JOINED_LETTERS_MIN)).any(|at| {
             let kind = |text| self.kinds.get(text).copied();
             kind(&run[..at]).zip(kind(&run[at..])).is_some_and(|(one, other)| one.joins(other))
         })
