@@ -299,7 +299,7 @@ impl Base {
     }
 
     fn standing(self) -> Standing {
-        Standing::from_number((self.0 / Base::SUMS >> Caps::COUNT) as u8)
+        Standing::from_number(((self.0 / Base::SUMS) >> Caps::COUNT) as u8)
     }
 
     fn caps(self) -> Caps {
