@@ -7,7 +7,7 @@ use std::fmt::Display;
 use compact_str::CompactString;
 
 use crate::error::{BadParameter, ParameterCode};
-use crate::filter::{CapsFilter, Digits, Filter, Hyphens, Idn};
+use crate::filter::{Adult, CapsFilter, Digits, Filter, Hyphens, Idn};
 use crate::list;
 use crate::matcher::{Matcher, MatcherError};
 use crate::text::Substring;
@@ -236,6 +236,13 @@ pub const CONDITIONS: &[Condition] = &[
         )
         .feature(&[("none", "no trademarks, adult words or spam")])
         .help(&[("-caps", "no trademarks, adult words or spam")]),
+    row("adult", "adult", Kind::OneOf(&Adult::NAMES, |it, word| it.filter.adult = word.parse().unwrap_or_default()), "include")
+        .text(
+            "`exclude`, the default: without names that have an adult term. `include`: with them.",
+            "Whether names that have an adult term pass; `exclude` by default.",
+        )
+        .feature(&[("include", "with adult names")])
+        .help(&[("adult:include", "with adult names")]),
     row("min_tlds", "minTlds", number(0, OTHER_TLDS_MAX, |it, tlds| it.filter.min_tlds = tlds as u16), "0")
         .text(
             "Minimum number of other suffixes in which the data has the label.",

@@ -58,7 +58,19 @@ named_enum! {
 }
 parse_named!(CapsFilter);
 
-/// Conditions on names. The default lets every name pass.
+named_enum! {
+    /// Treatment of names with an adult term.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Adult {
+        /// They do not pass.
+        #[default]
+        Exclude = "exclude",
+        Include = "include",
+    }
+}
+parse_named!(Adult);
+
+/// Conditions on names. The default lets every name pass, except for adult names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Filter {
     /// One of these TLDs, normalised by [`crate::vocab::tld::fold_tld`]; empty means all.
@@ -76,6 +88,7 @@ pub struct Filter {
     pub min_tlds: u16,
     pub max_tlds: u16,
     pub drop: DropConditions,
+    pub adult: Adult,
 }
 
 impl Default for Filter {
@@ -92,11 +105,17 @@ impl Default for Filter {
             min_tlds: 0,
             max_tlds: u16::MAX,
             drop: DropConditions::default(),
+            adult: Adult::default(),
         }
     }
 }
 
 impl Filter {
+    /// Returns the filter that lets every name pass.
+    pub fn open() -> Filter {
+        Filter { adult: Adult::Include, ..Filter::default() }
+    }
+
     /// Adds matchers, and the bounds of length that follow from them.
     #[must_use]
     pub fn with_matchers(mut self, matchers: Vec<Matcher>) -> Filter {
@@ -130,12 +149,13 @@ impl Filter {
         self.label.has_text() || self.reading != ReadingFilter::default()
     }
 
-    /// Returns true if the only conditions are TLDs, a minimum score and a maximum length, for which
-    /// the search has tables.
+    /// Returns true if the search has tables for all conditions: TLDs, a minimum score, adult names, and
+    /// without these a maximum length.
     pub fn is_basic(&self) -> bool {
-        let Filter { not_tlds, max_dqs, min_len, label, reading, min_tlds, max_tlds, drop, .. } =
-            self;
-        not_tlds.is_empty()
+        let Filter { not_tlds, max_dqs, min_len, max_len, label, reading, .. } = self;
+        let Filter { min_tlds, max_tlds, drop, adult, .. } = self;
+        (*adult == Adult::Exclude || *max_len >= LABEL_CHARS_MAX)
+            && not_tlds.is_empty()
             && *max_dqs == Dqs::MAX
             && *min_len <= 1
             && (*min_tlds, *max_tlds) == (0, u16::MAX)

@@ -11,7 +11,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::conditions::{CONDITIONS, Parsed, SHARED};
 use crate::error::{BadParameter, ParameterCode};
-use crate::filter::Filter;
+use crate::filter::{Adult, Filter};
 use crate::list;
 use crate::matcher::Matcher;
 use crate::request::{DropFilter, Facet, SearchFilter, Sort, View};
@@ -136,7 +136,11 @@ impl<'a> Params<'a> {
         let since = self.get("since")?.map(sequence).transpose();
         let kinds: Vec<ChangeKind> = self.list("event")?;
         let wait = self.integer("wait", 0..=CHANGES_WAIT_SECONDS_MAX)?.unwrap_or(0);
-        let parsed = Parsed::new(SHARED, today, |name| self.get(name))?;
+        let mut parsed = Parsed::new(SHARED, today, |name| self.get(name))?;
+        if self.get("adult")?.is_none() {
+            // A mirror of the data needs the events of all names.
+            parsed.filter.adult = Adult::Include;
+        }
         Ok(ChangesQuery {
             since: since.map_err(|what| BadParameter::new("since", what))?,
             limit: self.integer("limit", 1..=CHANGES_LIMIT_MAX)?.unwrap_or(CHANGES_LIMIT_DEFAULT),

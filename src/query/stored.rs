@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::conditions::{CONDITIONS, Condition, Kind, Parsed, known};
 use crate::error::{BadParameter, ParameterCode};
-use crate::filter::DayRange;
+use crate::filter::{Adult, DayRange};
 use crate::list;
 use crate::request::{DropFilter, RuleQuery};
 use crate::text::Substring;
@@ -18,7 +18,12 @@ use crate::vocab::day::Day;
 use crate::vocab::limits::RULE_TLDS_MAX;
 use crate::vocab::tld::{fold_tld, is_suffix};
 
+/// The parameter whose absence is stored as its default. Conditions stored before it existed lack it and
+/// still select every name, so that they keep their meaning.
+const ADULT: &str = "adult";
+
 /// Parameters and their values, each parameter at most once. A saved search also has `sort` and `order`.
+/// The default selects every name, including adult names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Conditions(Vec<(CompactString, CompactString)>);
@@ -53,7 +58,15 @@ impl Conditions {
     /// Conditions of validated parameters. Empty values are left out.
     pub fn new<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Conditions {
         let set = pairs.into_iter().filter(|(_, value)| !value.is_empty());
-        Conditions(set.map(|(name, value)| (name.into(), value.into())).collect())
+        Conditions::of(set.map(|(name, value)| (name.into(), value.into())).collect())
+    }
+
+    fn of(mut pairs: Vec<(CompactString, CompactString)>) -> Conditions {
+        let (included, excluded) = (Adult::Include.as_str(), Adult::Exclude.as_str());
+        let includes = pairs.iter().any(|(name, value)| name == ADULT && value == included);
+        pairs.retain(|(name, _)| name != ADULT);
+        pairs.extend((!includes).then(|| (ADULT.into(), excluded.into())));
+        Conditions(pairs)
     }
 
     /// Parses values. Errors name the member: `filter.tlds[1]`.
@@ -72,7 +85,7 @@ impl Conditions {
             }
             pairs.push((parameter.into(), text.into()));
         }
-        let conditions = Conditions(pairs);
+        let conditions = Conditions::of(pairs);
         conditions.parsed(today).map_err(of_member)?;
         Ok(conditions)
     }
@@ -92,9 +105,12 @@ impl Conditions {
         Conditions::parse(set, today)
     }
 
-    /// Parameters and values, in the order in which they were given.
+    /// Returns the parameters with values other than the default, in the order in which they were given.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+        let stored = self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let excludes = self.0.iter().any(|(name, _)| name == ADULT);
+        let included = (!excludes).then_some((ADULT, Adult::Include.as_str()));
+        stored.filter(|(name, _)| *name != ADULT).chain(included)
     }
 
     /// Returns the value of a parameter; empty if it is not set.
@@ -103,7 +119,7 @@ impl Conditions {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.pairs().next().is_none()
     }
 
     /// Returns true if a condition reads the text of names.
@@ -270,6 +286,20 @@ mod tests {
         ] {
             assert_eq!(parsed(&sent), Err(error.to_owned()));
         }
+    }
+
+    #[test]
+    fn conditions_stored_before_adult_names_were_excluded_include_them() {
+        let old = Conditions(vec![("max_len".into(), "4".into())]);
+        let adult = |of: &Conditions| of.rule(TODAY).expect("valid").common.adult;
+        assert_eq!((adult(&old), old.get(ADULT)), (Adult::Include, "include"));
+        assert_eq!(adult(&Conditions::default()), Adult::Include);
+        assert_eq!(Conditions::new(old.pairs()), old);
+        let new = Conditions::new([("max_len", "4")]);
+        assert_eq!((adult(&new), new.get(ADULT), new.pairs().count()), (Adult::Exclude, "", 1));
+        assert_eq!(Conditions::new([("max_len", "4"), (ADULT, "exclude")]), new);
+        assert_eq!(Conditions::new([(ADULT, "include"), ("max_len", "4")]), old);
+        assert_eq!(new.0.last(), Some(&("adult".into(), "exclude".into())));
     }
 
     #[test]

@@ -115,6 +115,7 @@ fn full_rule() -> Rule {
             ("stage", "redemption,pending-delete,catchable,released"),
             ("starts", "get"),
             ("min_len", "3"),
+            ("adult", "include"),
         ]),
         channels: vec![
             Channel::Email,
@@ -152,7 +153,11 @@ fn owned() -> Named {
     let search = SavedSearch {
         id: SearchId::new(9).expect("an id"),
         name: "Über 3".into(),
-        conditions: Conditions::new([("starts", "get,\"a,b\""), ("min_len", "3")]),
+        conditions: Conditions::new([
+            ("starts", "get,\"a,b\""),
+            ("min_len", "3"),
+            ("adult", "include"),
+        ]),
         created_at: at(3),
         seen: 41,
     };

@@ -258,7 +258,8 @@ fn notes_and_former_states_round_trip() {
 
 /// Returns a state with rows that the other samples lack.
 fn others() -> Frozen {
-    let (id, conditions) = (SearchId::new(9).expect("an id"), Conditions::new([("starts", "get")]));
+    let id = SearchId::new(9).expect("an id");
+    let conditions = Conditions::new([("starts", "get"), ("adult", "include")]);
     let mut full = (*account(8, Vec::new(), Vec::new())).clone();
     let data = Arc::make_mut(&mut full.data);
     data.rules.put(Rule { filter: conditions.clone(), search: Some(id), ..rule() });

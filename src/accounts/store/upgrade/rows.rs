@@ -211,7 +211,8 @@ impl From<Filter> for Conditions {
             contains.map(|text| text.as_str().to_owned()).unwrap_or_default(),
             stages.join(","),
         ];
-        Conditions::new(OWN.into_iter().zip(values.iter().map(String::as_str)))
+        let own = OWN.into_iter().zip(values.iter().map(String::as_str));
+        Conditions::new(own.chain([("adult", "include")]))
     }
 }
 
