@@ -15,14 +15,14 @@ use crate::columns::label::{MarkTest, TextTest, TextTrail};
 use crate::columns::names::text_of;
 use crate::columns::popularity::Popularity;
 use crate::columns::properties::{Properties, PropertyTests, TraitTest};
-use crate::columns::rank_key::{dqs_of, length_of};
+use crate::columns::rank_key::{dqs_of, is_adult, length_of};
 use crate::columns::records::ScoreRecords;
 use crate::columns::tlds::Tlds;
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::popularity::ListRank;
-use dropdex_query::filter::{DayRange, Filter, ReadingFilter};
+use dropdex_query::filter::{Adult, DayRange, Filter, ReadingFilter};
 
 /// Words between two checks of the time budget while texts are read.
 const WORDS_PER_LOOK: usize = 64;
@@ -52,6 +52,7 @@ pub struct NameChecks {
     spread: Option<RangeInclusive<u16>>,
     /// Words, kind and language of the label according to the scorer; `None` accepts any.
     traits: Option<TraitTest>,
+    adult: Adult,
 }
 
 impl NameChecks {
@@ -76,6 +77,7 @@ impl NameChecks {
                 .then(|| others.0.saturating_add(1)..=others.1.saturating_add(1)),
             traits: (filter.reading != ReadingFilter::default())
                 .then(|| TraitTest::new(&filter.reading)),
+            adult: filter.adult,
         }
     }
 
@@ -86,10 +88,12 @@ impl NameChecks {
         }
     }
 
-    /// Returns true if score and length pass.
+    /// Returns true if score and length pass, and an adult name may.
     #[inline]
     pub fn key_passes(&self, key: u16) -> bool {
-        self.dqs.contains(&dqs_of(key)) & self.length.contains(&length_of(key))
+        self.dqs.contains(&dqs_of(key))
+            & self.length.contains(&length_of(key))
+            & ((self.adult == Adult::Include) | !is_adult(key))
     }
 
     /// Returns true if names of the TLD pass.

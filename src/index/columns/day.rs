@@ -34,6 +34,8 @@ pub struct DropDates<'a> {
     pub fields: &'a DropFields,
     /// Bitmap of docs that have no stage, as if they were registered again; empty for none.
     pub hidden: &'a [u64],
+    /// Bitmap of the adult names.
+    pub adult: &'a [u64],
 }
 
 /// Stages of all dropped names on one day.
@@ -46,7 +48,7 @@ pub struct DayStages {
     /// Union of the codes of all names of each TLD.
     seen: Vec<u8>,
     today: Day,
-    /// Number of docs of each of [`View::EVERY`].
+    /// Number of docs of each of [`View::EVERY`], without adult names.
     counts: [u32; View::EVERY.len()],
     /// Whether every doc on the list has a stage.
     is_whole: bool,
@@ -133,8 +135,11 @@ impl DayStages {
             tlds.sorted().iter().copied().filter(present).collect()
         };
         let tlds = View::EVERY.map(tlds_of);
-        let ones: Vec<u32> =
-            bits.iter().map(|bits| bits.iter().map(|word| word.count_ones()).sum()).collect();
+        let count = |bits: &Vec<u64>| {
+            let not_adult = bits.iter().zip(drops.adult).map(|(word, adult)| word & !adult);
+            not_adult.map(u64::count_ones).sum()
+        };
+        let ones: Vec<u32> = bits.iter().map(count).collect();
         let counts = View::EVERY.map(|view| {
             let codes = (0..CODE_BITS).filter(|bit| view.code_mask() >> bit & 1 == 1);
             codes.map(|bit| ones[bit]).sum()
@@ -166,7 +171,7 @@ impl DayStages {
         Cow::Borrowed(&self.tlds[place])
     }
 
-    /// Returns the number of docs of one of [`View::EVERY`].
+    /// Returns the number of docs of one of [`View::EVERY`], without adult names.
     pub fn count(&self, view: View) -> Option<u32> {
         view.place().map(|place| self.counts[place])
     }

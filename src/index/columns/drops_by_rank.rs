@@ -24,6 +24,7 @@ use crate::columns::drop_segment::{self, NewSegment};
 use crate::columns::first_batches::FirstBatches;
 use crate::columns::popularity::Popularity;
 use crate::columns::properties::{Properties, Property};
+use crate::columns::rank_key::ADULT;
 use crate::columns::rank_order::{self, DropRows, RankOrder};
 use crate::columns::records::ScoreRecords;
 use crate::columns::sampling::{Sample, Sampling};
@@ -141,7 +142,8 @@ impl DropsByRank {
     /// Returns the columns that stages are computed from; docs in the bitmap `hidden` have no
     /// stage.
     pub fn dates<'a>(&'a self, hidden: &'a [u64]) -> DropDates<'a> {
-        DropDates { listed: self.listed, fields: &self.fields, hidden }
+        let adult = self.properties.column(Property::Adult).flags();
+        DropDates { listed: self.listed, fields: &self.fields, hidden, adult }
     }
 
     /// Returns the number of docs on the drops list.
@@ -167,7 +169,13 @@ impl DropsByRank {
 
     /// Returns the rank key of a doc.
     pub fn key(&self, doc: u32) -> u16 {
-        self.fields.key(doc)
+        self.fields.key(doc) | if self.is_adult(doc) { ADULT } else { 0 }
+    }
+
+    /// Returns true if a doc is an adult name.
+    #[inline]
+    pub fn is_adult(&self, doc: u32) -> bool {
+        self.properties.column(Property::Adult).value(doc) != 0
     }
 
     /// Returns the unrounded score of a doc, as [`crate::scorer::Grade::rank`].
@@ -740,13 +748,14 @@ mod tests {
     use super::*;
     use crate::columns::fixtures::{TestTables, round_trip};
     use crate::columns::idn::alias_of;
-    use crate::columns::rank_key::{dqs_of, length_of, order_key};
+    use crate::columns::rank_key::{dqs_of, is_adult, length_of, order_key};
     use crate::columns::slices::docs_of;
     use crate::filter::{AsOf, Filter, Sort, View};
     use crate::vocab::budget::{Budget, Spent};
     use crate::vocab::day::Day;
     use crate::vocab::name::DomainName;
     use crate::vocab::stage::Stage;
+    use dropdex_query::filter::Adult;
     use dropdex_query::text::Substring;
 
     /// A name on the list, from the table.
@@ -825,6 +834,7 @@ mod tests {
                 && dqs_of(self.key) >= common.min_dqs
                 && dqs_of(self.key) <= common.max_dqs
                 && length_of(self.key) <= common.max_len
+                && (common.adult == Adult::Include || !is_adult(self.key))
                 && (common.tlds.is_empty()
                     || common.tlds.iter().any(|tld| tld == tlds.name(self.tld)))
                 && filter.contains.as_ref().is_none_or(holds)
@@ -912,6 +922,9 @@ mod tests {
             let tlds = ["com", "museum", "xn--p1ai", "nosuch", "io", "com", "se", "ab"];
             common.tlds =
                 (0..=made.below(4)).map(|_| tlds[made.below(tlds.len())].into()).collect();
+        }
+        if made.below(3) == 0 {
+            common.adult = Adult::Include;
         }
         DropFilter {
             common,
@@ -1043,6 +1056,7 @@ mod tests {
             );
             let (tld, rank) = (built.listed.tld(doc), built.listed.rank(doc));
             assert_eq!((tld, rank), (row.tld, row.rank));
+            assert_eq!(built.listed.key(doc), row.key);
             assert_eq!(built.listed.drop_date(doc), row.drop_date);
             assert_eq!(built.listed.release(doc), row.release);
             assert_eq!(built.listed.first_batches().number(doc), row.first_batch);

@@ -2,7 +2,7 @@
 
 use crate::columns::first_batches::BatchTimes;
 use crate::columns::part::Part;
-use crate::columns::rank_key::rank_key;
+use crate::columns::rank_key::{ADULT, rank_key};
 use crate::columns::table::Table;
 use crate::columns::tlds::Tlds;
 use crate::corpus::drops::DROP_RULES;
@@ -110,7 +110,8 @@ impl TestTables {
         part.spans.push(name.as_str().len()).expect("short");
         part.label_len.push(name.label_len());
         let dqs = Dqs::clamped([0, 30, 31, 45, 100][self.below(5)]);
-        part.key.push(rank_key(dqs, name.length()));
+        let adult = if self.below(6) == 0 { ADULT } else { 0 };
+        part.key.push(rank_key(dqs, name.length()) | adult);
         part.tld.push(tlds.find(name.tld()).expect("made of these"));
         let dropped = self.below(10) > 0;
         part.registered.push(!dropped && self.below(2) == 0);

@@ -4,6 +4,7 @@
 use std::ops::RangeInclusive;
 
 use crate::columns::label::{MarkTest, marks_of};
+use crate::columns::rank_key::{is_adult, length_of};
 use crate::columns::slices::{RangeTest, SliceFiles, SliceTest, Slices, ValueSet};
 use crate::error::{BuildError, GenerationError};
 use crate::scorer::{Scorer, Scratch, StoredScore, Traits};
@@ -12,7 +13,7 @@ use crate::storage::files::Files;
 use crate::vocab::kind::Kind;
 use crate::vocab::language::LanguageCode;
 use crate::vocab::limits::{LABEL_CHARS_MAX, WORDS_MAX};
-use dropdex_query::filter::{Filter, ReadingFilter};
+use dropdex_query::filter::{Adult, Filter, ReadingFilter};
 
 /// Offset that is added to the number of a kind for names whose score is capped.
 const CAPPED: u8 = 8;
@@ -34,10 +35,12 @@ pub enum Property {
     OtherTlds,
     /// Number of drops.
     Drops,
+    /// 1 for an adult name.
+    Adult,
 }
 
 impl Property {
-    pub const ALL: [Property; 7] = [
+    pub const ALL: [Property; 8] = [
         Property::Length,
         Property::Marks,
         Property::Words,
@@ -45,6 +48,7 @@ impl Property {
         Property::Language,
         Property::OtherTlds,
         Property::Drops,
+        Property::Adult,
     ];
 
     fn files(self) -> SliceFiles {
@@ -60,6 +64,7 @@ impl Property {
             Property::Drops => {
                 (2, "listed.drops", Some(("listed.drops-docs", "listed.drops-large")))
             }
+            Property::Adult => (1, "listed.adult", None),
         };
         SliceFiles { bits, planes, large }
     }
@@ -68,24 +73,25 @@ impl Property {
 /// Numbers of one dropped name by property.
 pub type PropertyRow = [u16; Property::ALL.len()];
 
-/// Returns the numbers of a dropped name whose label has `length` characters and is in `others` other
-/// TLDs.
+/// Returns the numbers of a dropped name with a [`rank_key`](crate::columns::rank_key::rank_key), whose
+/// label is in `others` other TLDs.
 pub fn row_of(
     known: StoredScore<'_>,
-    length: u8,
+    key: u16,
     others: u16,
     drops: u8,
     scratch: &mut Scratch,
 ) -> PropertyRow {
     let traits = Scorer::shared().traits(known, scratch);
     [
-        length.into(),
+        length_of(key).into(),
         marks_of(known.label).into(),
         words_of(&traits).into(),
         kind_value(traits.kind, traits.capped).into(),
         language_value(traits.language).into(),
         others,
         drops.into(),
+        is_adult(key).into(),
     ]
 }
 
@@ -167,6 +173,7 @@ impl PropertyTests {
                 tests.sets.push((property, properties.column(property).test(values)));
             }
         };
+        set(Property::Adult, filter.adult == Adult::Include, ValueSet::of(|value| value == 0));
         let marks = MarkTest::new(&filter.label);
         set(Property::Marks, marks.is_open(), ValueSet::of(|value| marks.passes(value)));
         let TraitTest { words, kinds, languages } = TraitTest::new(&filter.reading);

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use crate::columns::part::{Part, Section};
 use crate::columns::properties::{self, PropertyRow};
-use crate::columns::rank_key::{length_of, order_key};
+use crate::columns::rank_key::order_key;
 use crate::columns::records::{NewRecords, RecordCounts, RecordWriter, ScoreRecord, ScoreRecords};
 use crate::columns::spans::Spans;
 use crate::columns::symbols::SymbolWriter;
@@ -162,15 +162,15 @@ impl DropRow {
             features: Features::Whole(part.drops.features(drop)),
         };
         let others = part.drops.spread[drop].saturating_sub(1);
-        let (length, count) = (length_of(part.key[at]), part.drops.count[drop]);
+        let (key, count) = (part.key[at], part.drops.count[drop]);
         DropRow {
             tld: part.tld[at],
-            key: part.key[at],
+            key,
             rank: part.drops.rank[drop],
             drop_date: part.drops.date[drop],
             release: part.drops.release[drop],
             first_batch: part.drops.first_batch[drop],
-            properties: properties::row_of(known, length, others, count, scratch),
+            properties: properties::row_of(known, key, others, count, scratch),
         }
     }
 }
@@ -255,6 +255,7 @@ mod tests {
     use super::*;
     use crate::columns::fixtures::TestTables;
     use crate::columns::properties::Property;
+    use crate::columns::rank_key::{is_adult, length_of};
     use crate::columns::records::RecordBuffer;
 
     /// Docs must be the positions in a plain sort, and rows must belong to the same names.
@@ -292,6 +293,7 @@ mod tests {
                 assert_eq!(row[Property::OtherTlds as usize], part.drops.spread[drop] - 1);
                 assert_eq!(row[Property::Drops as usize], u16::from(part.drops.count[drop]));
                 assert_eq!(row[Property::Length as usize], u16::from(length_of(part.key[at])));
+                assert_eq!(row[Property::Adult as usize], u16::from(is_adult(part.key[at])));
             }
             expected.sort();
             found.sort();

@@ -4,7 +4,7 @@
 //! which the matches of a query are one range of places. Output: the number of places of a range
 //! that pass a [`KeyFilter`], and the best of them. The meaning of places is up to the caller.
 //!
-//! [`Tables`] hold the smallest key of every block of 256 places, and counts by score and length of
+//! [`Tables`] hold the smallest key of every block of 256 places, and counts by score and width of
 //! every superblock of 32,768 places. To count a wide range, superblocks are added up and the two
 //! ends are scanned. The k-th best key is found by binary search over such sums; only blocks whose
 //! smallest key is not worse than that key are then scanned.
@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::columns::rank_key::{length_of, rank_key};
+use crate::columns::rank_key::{ADULT, rank_key, within_score};
 use crate::columns::slices::{docs_of, has_doc, set_doc};
 use crate::error::{BuildError, GenerationError};
 use crate::filter::Filter;
@@ -22,6 +22,7 @@ use crate::storage::files::Files;
 use crate::vocab::budget;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::LABEL_CHARS_MAX;
+use dropdex_query::filter::Adult;
 
 /// Key of a place that does not belong to a table.
 pub const ABSENT: u16 = u16::MAX;
@@ -38,13 +39,15 @@ const SUPER_BLOCKS: usize = SUPER / BLOCK;
 const LANES: usize = 32;
 /// Number of scores, 0 to 100.
 const ROWS: usize = 101;
-/// Maximum lengths of the classes that tables count. Most filters use one of these lengths; for
-/// others, counts are only bounds, and places are scanned.
-const LENGTHS: [u8; 24] =
-    [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 24, 28, 36, 63];
-const _: () = assert!(LENGTHS[ANY] == LABEL_CHARS_MAX);
-const CLASSES: usize = LENGTHS.len();
-/// Class of names of any length.
+/// Maximum widths of the classes that tables count. Most filters use one of these widths; for others, counts
+/// are only bounds, and places are scanned.
+const WIDTHS: [u8; 25] =
+    [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 24, 28, 36, 63, WIDEST];
+/// Width of the longest adult name.
+const WIDEST: u8 = ADULT as u8 + LABEL_CHARS_MAX;
+const _: () = assert!(WIDTHS[ANY - 1] == LABEL_CHARS_MAX);
+const CLASSES: usize = WIDTHS.len();
+/// Class of all names.
 const ANY: usize = CLASSES - 1;
 
 /// Condition on a rank key.
@@ -52,18 +55,19 @@ const ANY: usize = CLASSES - 1;
 pub struct KeyFilter {
     /// Worst key that passes.
     pub key_max: u16,
-    /// Maximum label length in characters; [`u8::MAX`] for any.
-    pub length_max: u8,
+    /// Maximum width: the label length in characters, plus [`ADULT`] for an adult name. [`u8::MAX`] for any.
+    pub width_max: u8,
 }
 
 impl KeyFilter {
-    /// Takes score and length from a filter; TLDs are not part of keys.
+    /// Takes score, length and adult names from a filter for which [`Filter::is_basic`] holds; TLDs are
+    /// not part of keys.
     pub fn new(common: &Filter) -> KeyFilter {
-        let any = common.max_len >= LABEL_CHARS_MAX;
-        KeyFilter {
-            key_max: rank_key(common.min_dqs, u8::MAX),
-            length_max: if any { u8::MAX } else { common.max_len },
-        }
+        let width_max = match common.adult {
+            Adult::Exclude => common.max_len.min(LABEL_CHARS_MAX),
+            Adult::Include => u8::MAX,
+        };
+        KeyFilter { key_max: rank_key(common.min_dqs, u8::MAX), width_max }
     }
 
     /// Returns true if `key` passes.
@@ -71,7 +75,7 @@ impl KeyFilter {
     pub fn passes(self, key: u16) -> bool {
         // Both sides of the condition are always evaluated, so that loops over this test have no
         // branch.
-        (key <= self.key_max) & (length_of(key) <= self.length_max)
+        (key <= self.key_max) & (within_score(key) <= self.width_max)
     }
 
     /// Returns the filter with its worst key limited to `key_max`.
@@ -82,7 +86,7 @@ impl KeyFilter {
 
     /// Returns true if every key passes.
     fn is_open(self) -> bool {
-        self.key_max >= rank_key(Dqs::MIN, LABEL_CHARS_MAX) && self.length_max == u8::MAX
+        self.key_max >= rank_key(Dqs::MIN, WIDEST) && self.width_max == u8::MAX
     }
 }
 
@@ -245,19 +249,21 @@ fn push_passing(keys: &[u16; LANES], place: u32, passing: [u8; LANES], hits: &mu
     }
 }
 
-/// Returns the smallest class that holds all names up to `length`.
-fn class_around(length: u8) -> usize {
-    LENGTHS.partition_point(|&limit| limit < length).min(ANY)
+/// Returns the smallest class that holds all names up to `width`.
+fn class_around(width: u8) -> usize {
+    WIDTHS.partition_point(|&limit| limit < width).min(ANY)
 }
 
-/// Returns the largest class without names longer than `length`; `None` for length 0.
-fn class_within(length: u8) -> Option<usize> {
-    LENGTHS.partition_point(|&limit| limit <= length).checked_sub(1)
+/// Returns the largest class without names above `width`; `None` for width 0.
+fn class_within(width: u8) -> Option<usize> {
+    WIDTHS.partition_point(|&limit| limit <= width).checked_sub(1)
 }
 
-/// Returns true if a class holds exactly the names up to `length`.
-fn is_exact(length: u8) -> bool {
-    length >= LABEL_CHARS_MAX || LENGTHS.binary_search(&length).is_ok()
+/// Returns true if a class holds exactly the names up to `width`.
+fn is_exact(width: u8) -> bool {
+    // No name has a width between these.
+    let no_adult = LABEL_CHARS_MAX..=ADULT as u8;
+    width >= WIDEST || no_adult.contains(&width) || WIDTHS.binary_search(&width).is_ok()
 }
 
 /// Smallest keys and counts of an order.
@@ -285,7 +291,7 @@ impl Tables {
             group_minima: Vec::new(),
             counts: vec![0; CLASSES * ROWS * supers],
         };
-        let class_of: [u8; 256] = std::array::from_fn(|length| class_around(length as u8) as u8);
+        let class_of: [u8; 256] = std::array::from_fn(|width| class_around(width as u8) as u8);
         let mut counts = [[0u16; CLASSES]; ROWS];
         for block in 0..blocks {
             let mut minima = [ABSENT; CLASSES];
@@ -293,7 +299,7 @@ impl Tables {
             for place in block * BLOCK..len.min(end) {
                 let key = key_of(place);
                 if key != ABSENT {
-                    let class = usize::from(class_of[usize::from(length_of(key))]);
+                    let class = usize::from(class_of[usize::from(within_score(key))]);
                     minima[class] = minima[class].min(key);
                     counts[row_of(key)][class] += 1;
                 }
@@ -308,7 +314,7 @@ impl Tables {
         tables
     }
 
-    /// Stores the smallest keys of a block, accumulated over the lengths.
+    /// Stores the smallest keys of a block, accumulated over the widths.
     fn put_minima(&mut self, block: usize, minima: &[u16; CLASSES]) {
         let blocks = self.blocks();
         let mut smallest = ABSENT;
@@ -318,7 +324,7 @@ impl Tables {
         }
     }
 
-    /// Stores the counts of a superblock, accumulated over scores and lengths, and resets `counts`.
+    /// Stores the counts of a superblock, accumulated over scores and widths, and resets `counts`.
     fn put_counts(&mut self, at: usize, counts: &mut [[u16; CLASSES]; ROWS]) {
         let supers = self.supers();
         let mut above = [0; CLASSES];
@@ -361,12 +367,12 @@ impl Tables {
     }
 
     /// Returns the number of names in complete superblocks that pass; a lower bound if no class
-    /// matches the maximum length.
+    /// matches the maximum width.
     fn names_passing(&self, supers: &Range<usize>, filter: KeyFilter) -> u32 {
-        let Some(class) = class_within(filter.length_max) else { return 0 };
+        let Some(class) = class_within(filter.width_max) else { return 0 };
         let row = row_of(filter.key_max);
         let better = row.checked_sub(1).map_or(0, |row| self.names_to_row(supers, class, row));
-        let within = class_within(length_of(filter.key_max));
+        let within = class_within(within_score(filter.key_max));
         let same = within.map_or(0, |it| self.names_in_row(supers, class.min(it), row));
         better + same
     }
@@ -374,7 +380,7 @@ impl Tables {
     /// Returns a key that at least `k` passing names in complete superblocks reach or exceed; the
     /// worst key of the filter if there are fewer than `k`.
     fn kth_key(&self, supers: &Range<usize>, filter: KeyFilter, k: u32) -> u16 {
-        let Some(class) = class_within(filter.length_max) else { return filter.key_max };
+        let Some(class) = class_within(filter.width_max) else { return filter.key_max };
         let rows = row_of(filter.key_max) + 1;
         let row = first_where(rows, |row| self.names_to_row(supers, class, row) >= k);
         if row == rows {
@@ -383,7 +389,7 @@ impl Tables {
         let better = row.checked_sub(1).map_or(0, |row| self.names_to_row(supers, class, row));
         let within = |it| better + self.names_in_row(supers, it, row) >= k;
         let class = first_where(class, within);
-        filter.key_max.min((row as u16) << 8 | u16::from(LENGTHS[class]))
+        filter.key_max.min((row as u16) << 8 | u16::from(WIDTHS[class]))
     }
 
     /// Calls `visit`, in order, with the blocks of `places` in which a name of `class` may have a
@@ -425,7 +431,7 @@ impl Tables {
 
     /// Like [`Tables::kth_key`], for a range of blocks narrower than a superblock.
     fn kth_minimum(&self, blocks: Range<usize>, filter: KeyFilter, k: usize) -> u16 {
-        let class = class_within(filter.length_max);
+        let class = class_within(filter.width_max);
         let Some(class) = class.filter(|_| k > 0 && blocks.len() >= k) else {
             return filter.key_max;
         };
@@ -500,7 +506,7 @@ impl<C: Column> Order<'_, C> {
         if inner > cap {
             return inner;
         }
-        if !(is_exact(filter.length_max) && is_exact(length_of(filter.key_max))) {
+        if !(is_exact(filter.width_max) && is_exact(within_score(filter.key_max))) {
             return self.count_by_looking(places, filter, cap);
         }
         let before = places.start..supers.start * SUPER;
@@ -514,7 +520,7 @@ impl<C: Column> Order<'_, C> {
 
     fn count_by_looking(&self, places: Range<usize>, filter: KeyFilter, cap: u32) -> u32 {
         let mut found = 0;
-        self.tables.walk(places, class_around(filter.length_max), filter.key_max, |places| {
+        self.tables.walk(places, class_around(filter.width_max), filter.key_max, |places| {
             found += self.column.count(places, filter);
             (found <= cap).then_some(filter.key_max)
         });
@@ -539,7 +545,7 @@ impl<C: Column> Order<'_, C> {
         // In a wide range, the key of many places equals the bound, but only the first of them are
         // needed.
         let mut room = start + k;
-        self.tables.walk(places, class_around(filter.length_max), wanted.key_max, |places| {
+        self.tables.walk(places, class_around(filter.width_max), wanted.key_max, |places| {
             self.column.collect(places, wanted, hits);
             if hits.len() >= room {
                 ties.keep_best(hits, start, k);
@@ -693,7 +699,8 @@ pub(crate) mod tests {
             let length = 1 + self.below(8) + self.below(8) + self.below(8);
             let long = if self.below(30) == 0 { self.below(40) } else { 0 };
             let dqs = Dqs::clamped((dqs + lucky) as i32);
-            rank_key(dqs, (length + long).min(63) as u8)
+            let adult = if self.below(20) == 0 { ADULT } else { 0 };
+            rank_key(dqs, (length + long).min(63) as u8) | adult
         }
 
         pub fn keys(&mut self, len: usize) -> Vec<u16> {
@@ -712,6 +719,8 @@ pub(crate) mod tests {
                 max_len: if self.below(3) == 0 { 63 } else { max_len },
                 ..Filter::default()
             };
+            let all = Filter { max_len: 63, adult: Adult::Include, ..common.clone() };
+            let common = if self.below(4) == 0 { all } else { common };
             let filter = KeyFilter::new(&common);
             if self.below(4) == 0 { filter.at_most(self.key()) } else { filter }
         }
@@ -745,7 +754,7 @@ pub(crate) mod tests {
         let reads = std::cell::Cell::new(0);
         let visible = Visible { keys: &keys, hidden: &[] };
         let order = Order { column: Counted { keys: visible, reads: &reads }, tables: &tables };
-        let open = KeyFilter { key_max: u16::MAX, length_max: u8::MAX };
+        let open = KeyFilter { key_max: u16::MAX, width_max: u8::MAX };
         for width in [1 << 17, 1 << 21] {
             for k in [1, 20, 100] {
                 let mut hits = Vec::new();
@@ -851,7 +860,7 @@ pub(crate) mod tests {
         let len = 2 * SUPER as u32 + 1_000;
         let key = rank_key(Dqs::MAX, 1);
         let ranked = RankTable::new(vec![key; len as usize]);
-        let open = KeyFilter::new(&Filter::default());
+        let open = KeyFilter::new(&Filter::open());
         let mut hits = Vec::new();
         ranked.order(None).best(100..len - 5, open, 400, Ties::First, &mut hits);
         hits.sort_unstable();

@@ -180,6 +180,11 @@ impl Slices {
         &self.planes[bit * self.words..(bit + 1) * self.words]
     }
 
+    /// Returns the docs with value 1 of a column of one bit, as a bitmap.
+    pub fn flags(&self) -> &[u64] {
+        self.plane(0)
+    }
+
     /// Returns the value of a doc: its number, or the largest value.
     #[inline]
     pub fn value(&self, doc: u32) -> u8 {

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::columns::first_batches::BatchTimes;
 use crate::columns::part::{Part, Section};
 use crate::columns::parts::{Parts, Room, StoredPart};
-use crate::columns::rank_key::rank_key;
+use crate::columns::rank_key::{ADULT, rank_key};
 use crate::columns::spans::Spans;
 use crate::columns::tlds::Tlds;
 use crate::corpus::batch::{BLOCK_ENTRIES, Batch, BatchMeta, head_of};
@@ -328,7 +328,8 @@ impl Merging {
                 drops.rank.push(rank);
                 drops.open_tlds.push(u16::try_from(tlds).unwrap_or(u16::MAX));
             }
-            part.key.push(rank_key(dqs, length));
+            let adult = if base.is_adult() { ADULT } else { 0 };
+            part.key.push(rank_key(dqs, length) | adult);
         }
         drops.spread.resize(drops.at.len(), u16::try_from(spread).unwrap_or(u16::MAX));
         self.label_start = part.text.len();

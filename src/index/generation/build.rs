@@ -18,7 +18,7 @@ use crate::columns::idn::IdnNames;
 use crate::columns::name_gram_writer;
 use crate::columns::names::{NameBuf, Names};
 use crate::columns::part::{Part, Section};
-use crate::columns::rank_key::rank_key;
+use crate::columns::rank_key::{ADULT, rank_key};
 use crate::columns::rank_order::RankOrder;
 use crate::columns::rank_table::RankTable;
 use crate::columns::replaced::Replaced;
@@ -595,7 +595,8 @@ impl SpotCheck {
         index.names.find(name.as_str()) == Some(self.ordinal)
             && index.names.range(&self.name).start == self.ordinal
             && (read.as_str(), read.tld()) == (name.as_str(), tld)
-            && rank_key(row.dqs, row.length) == self.key
+            && rank_key(row.dqs, row.length) == self.key & !ADULT
+            && index.ranks.keys()[self.ordinal as usize] == self.key
             && place.len() == 1
             && index.by_tld.row(place.start) == self.ordinal
             && (drop, row.registered) == (self.drop, self.registered)

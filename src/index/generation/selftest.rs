@@ -14,7 +14,7 @@ use memchr::memmem;
 use crate::columns::idn::alias_of;
 use crate::columns::label::form_of;
 use crate::columns::part::{Part, Section};
-use crate::columns::rank_key::{dqs_of, length_of};
+use crate::columns::rank_key::{dqs_of, is_adult, length_of, within_score};
 use crate::columns::rank_table::Ties;
 use crate::columns::table::Table;
 use crate::columns::tlds::Tlds;
@@ -25,7 +25,7 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::{CATCH_DAYS_DEFAULT, LABEL_CHARS_MAX, SEARCH_TOTAL_MAX};
 use crate::vocab::stage::Stage;
-use dropdex_query::filter::LabelFilter;
+use dropdex_query::filter::{Adult, LabelFilter};
 use dropdex_query::text::{NamePrefix, Substring};
 
 /// Number of queries of each kind.
@@ -209,6 +209,9 @@ fn common(draw: &mut Rng, table: &Table, at: usize) -> Filter {
     if draw.bool() {
         common.max_len = draw.u8(1..=LABEL_CHARS_MAX);
     }
+    if draw.bool() {
+        common.adult = Adult::Include;
+    }
     common
 }
 
@@ -317,12 +320,16 @@ impl TestQuery {
         (offset + limit) as usize
     }
 
-    /// Returns the place of a name in 31 bits: score, unrounded score (only in lists of drops) and
-    /// length.
+    /// Returns the place of a name in 31 bits: score, unrounded score (only in lists of drops),
+    /// adult names last (only in searches), and length.
     fn order(&self, seen: &ScannedName<'_>) -> u64 {
         let rank = if matches!(self.what, Query::Drops(_)) { seen.rank } else { 0 };
         let worse = u64::from(u16::MAX - rank);
-        u64::from(seen.key >> 8) << 24 | worse << 8 | u64::from(seen.key & 0xff)
+        let within = match self.what {
+            Query::Drops(_) => length_of(seen.key),
+            Query::Search(_) => within_score(seen.key),
+        };
+        u64::from(seen.key >> 8) << 24 | worse << 8 | u64::from(within)
     }
 
     /// Returns `Some` if a name matches, with `true` for a partial match, which sorts after whole
@@ -422,6 +429,7 @@ fn passes(common: &Filter, seen: &ScannedName<'_>) -> bool {
     (common.tlds.is_empty() || common.tlds.iter().any(|tld| tld == seen.tld))
         && dqs >= common.min_dqs
         && length <= common.max_len
+        && (common.adult == Adult::Include || !is_adult(seen.key))
         && (contains.is_empty() && ends.is_empty() || has_texts())
 }
 

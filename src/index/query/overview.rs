@@ -42,6 +42,11 @@ impl<'a> Overview<'a> {
         self.summary().totals[view.position()]
     }
 
+    /// Returns the number of adult names in a view, which all other counts omit.
+    pub fn adult(&self, view: View) -> u32 {
+        self.summary().adult[view.position()]
+    }
+
     /// Returns the TLDs of a view with their numbers of names, most names first.
     pub fn tlds(&self, view: View) -> impl ExactSizeIterator<Item = (&str, u32)> {
         let counted = self.summary().tlds[view.position()].iter();

@@ -644,6 +644,7 @@ mod tests {
     use crate::columns::table::Table;
     use crate::filter::Filter;
     use crate::vocab::stage::Stage;
+    use dropdex_query::filter::Adult;
     use dropdex_query::text::NamePrefix;
 
     const TLDS: u32 = 40;
@@ -824,7 +825,8 @@ mod tests {
             common: Filter {
                 tlds: (0..tlds).map(|_| one(random)).collect(),
                 min_dqs: crate::columns::rank_key::dqs_of(keys.key_max.min(100 << 8)),
-                max_len: keys.length_max.min(63),
+                max_len: keys.width_max.min(63),
+                adult: if keys.width_max == u8::MAX { Adult::Include } else { Adult::Exclude },
                 ..Filter::default()
             },
             view: match random.below(5) {

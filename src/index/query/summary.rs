@@ -1,6 +1,6 @@
-//! Daily summary of the drops list: counts by TLD, stage, score and drop date, and the best names
-//! of the newest date for each length band. The summary is computed once per day and generation, on
-//! first use, in one walk over the columns.
+//! Daily summary of the drops list without adult names: counts by TLD, stage, score and drop date, and
+//! the best names of the newest date for each length band. The summary is computed once per day and
+//! generation, on first use, in one walk over the columns.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -38,6 +38,8 @@ pub struct DaySummary {
     pub tlds: [Vec<(u16, u32)>; View::EVERY.len()],
     /// Number of names of each of [`View::EVERY`].
     pub totals: [u32; View::EVERY.len()],
+    /// Number of adult names of each of [`View::EVERY`]; the other counts omit them.
+    pub adult: [u32; View::EVERY.len()],
     /// Number of names of each of [`View::EVERY`], by score.
     pub scores: [Vec<u32>; View::EVERY.len()],
     /// The last days up to today, oldest first.
@@ -77,6 +79,8 @@ struct Counts {
     scores: Vec<[u32; CODES]>,
     /// Number of names by day of the window and TLD number.
     days: Vec<u32>,
+    /// Number of adult names by code; the other counts omit them.
+    adult: [u32; CODES],
 }
 
 impl Counts {
@@ -85,6 +89,7 @@ impl Counts {
             tlds: vec![[0; CODES]; tlds],
             scores: vec![[0; CODES]; SCORES],
             days: vec![0; SUMMARY_DAYS * tlds],
+            adult: [0; CODES],
         }
     }
 
@@ -97,6 +102,7 @@ impl Counts {
         add(&mut self.tlds, &other.tlds);
         add(&mut self.scores, &other.scores);
         self.days.iter_mut().zip(&other.days).for_each(|(all, more)| *all += more);
+        self.adult.iter_mut().zip(&other.adult).for_each(|(all, more)| *all += more);
         self
     }
 }
@@ -138,7 +144,8 @@ impl DaySummary {
         let totals = std::array::from_fn(|at| by_tld[at].iter().map(|&(_, count)| count).sum());
         let (day_tlds, days) = by_day(&counts.days, tlds, first);
         let best = std::array::from_fn(best_of);
-        DaySummary { tlds: by_tld, totals, scores, days, day_tlds, best }
+        let adult = View::EVERY.map(|view| of(&counts.adult, view));
+        DaySummary { tlds: by_tld, totals, adult, scores, days, day_tlds, best }
     }
 }
 
@@ -173,6 +180,10 @@ impl Walk<'_> {
             let doc = doc as u32;
             let code = stages.code(doc);
             if code == 0 {
+                continue;
+            }
+            if listed.is_adult(doc) {
+                counts.adult[usize::from(code)] += 1;
                 continue;
             }
             let tld = usize::from(numbers[usize::from(listed.tld(doc))]);
@@ -215,7 +226,8 @@ impl CountedLayer<'_> {
         let mut best: [Vec<u32>; BANDS.len()] = Default::default();
         let mut wanted = BANDS.len() * BEST_PER_BAND;
         for doc in 0..self.listed.len() {
-            if self.listed.drop_date(doc) != date.raw() || self.stages.code(doc) == 0 {
+            let is_hidden = self.stages.code(doc) == 0 || self.listed.is_adult(doc);
+            if self.listed.drop_date(doc) != date.raw() || is_hidden {
                 continue;
             }
             let length = self.listed.length(doc);
@@ -276,7 +288,7 @@ mod tests {
         let layer = CountedLayer { listed, stages: &stages, tlds: &numbers, first_place: 0 };
         let summary =
             DaySummary::new(&[layer], tlds.len(), today, newest, |mut best| best.remove(0));
-        let docs = || 0..listed.len() as usize;
+        let docs = || (0..listed.len() as usize).filter(|&doc| !listed.is_adult(doc as u32));
         let stage = |doc: usize| {
             let pending = tlds.pending_days(listed.tld(doc as u32));
             Stage::on(today, raw(listed.release(doc as u32)), pending, as_of.catch_days)
@@ -295,6 +307,9 @@ mod tests {
                 scores[usize::from(listed.dqs(doc as u32).points())] += 1;
             }
             assert_eq!(summary.totals[view.position()] as usize, docs().filter(is_in).count());
+            let all = (0..listed.len() as usize).filter(is_in).count();
+            let both = summary.totals[view.position()] + summary.adult[view.position()];
+            assert_eq!(both as usize, all);
             let found: BTreeMap<u16, u32> = summary.tlds[view.position()].iter().copied().collect();
             assert_eq!(found, by_tld, "{view:?} on {today}");
             assert!(summary.tlds[view.position()].is_sorted_by_key(|&(_, count)| Reverse(count)));

@@ -271,7 +271,7 @@ impl<'a> Plan<'a> {
 /// Returns the conditions that have no bitmaps of their own in a [`Plan`] and read no text. Each
 /// condition is a separate item, so that rules share them.
 fn column_parts(common: &Filter) -> Vec<Filter> {
-    let open = Filter::default();
+    let open = Filter::open();
     // The others read the text: see `PlannedRule::text`.
     let LabelFilter {
         contains: _,
@@ -290,6 +290,7 @@ fn column_parts(common: &Filter) -> Vec<Filter> {
         min_dqs: open.min_dqs,
         max_len: open.max_len,
         label: LabelFilter { digits, hyphens, idn, ..LabelFilter::default() },
+        adult: open.adult,
         ..common.clone()
     };
     let mut parts = vec![
@@ -297,6 +298,7 @@ fn column_parts(common: &Filter) -> Vec<Filter> {
         Filter { label: mem::take(&mut rest.label), ..open.clone() },
         Filter { reading: mem::take(&mut rest.reading), ..open.clone() },
         Filter { drop: mem::take(&mut rest.drop), ..open.clone() },
+        Filter { adult: common.adult, ..open.clone() },
         rest,
     ];
     parts.retain(|part| *part != open);
