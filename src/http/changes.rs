@@ -250,7 +250,7 @@ impl ChangesReader {
         let account = self.caller.account;
         let user = app.store.user_data(&self.caller);
         let as_of = AsOf { today, catch_days: app.catch_days };
-        let is_filtered = asked.filter != Filter::default() || asked.view.is_some();
+        let is_filtered = asked.filter != Filter::open() || asked.view.is_some();
         let oldest = app.changes.oldest().saturating_sub(1);
         let is_long = (is_filtered || asked.kinds != ChangeKinds::ALL)
             && app.changes.newest().saturating_sub(since.max(oldest)) > SHORT_EVENTS;

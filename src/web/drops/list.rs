@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use crate::components::{
-    self, ANONYMOUS_DEPTH, grouped, log_in_for_more, query, row_header, score_share, share,
-    stage_word, total, totalled, watch_star,
+    self, ANONYMOUS_DEPTH, counted, grouped, log_in_for_more, query, row_header, score_share,
+    share, stage_word, total, totalled, watch_star,
 };
 use crate::drops::state::{DropsParams, ROW_CHOICES, ROWS};
 use crate::drops::words::Chip;
@@ -51,6 +51,7 @@ pub fn show(shown: &Shown, found: &Result<DropsResults<'_>, String>) -> Markup {
                         _ => (empty(shown, found)),
                     }
                     (hidden(shown))
+                    (adult(shown, found.adult))
                     (bulk::form(shown, found.total()))
                 }
             }
@@ -314,6 +315,15 @@ fn hidden(shown: &Shown) -> Markup {
             (0, _) => {},
             (count, true) => p.foot.soft { (grouped(count.into())) " hidden on this page, shown. " a href=(path) { "Leave out" } },
             (count, false) => p.foot.soft { (grouped(count.into())) " hidden on this page. " a href=(shown.state.path_with(&[("hidden", "show")])) { "Show" } },
+        }
+    }
+}
+
+fn adult(shown: &Shown, names: u32) -> Markup {
+    let path = shown.state.with(&[("adult", "include")]).path();
+    html! {
+        @if names > 0 {
+            p.foot.soft { (counted(names, "adult name")) @if names == 1 { " is" } @else { " are" } " hidden. " a href=(path) { "Show" } }
         }
     }
 }

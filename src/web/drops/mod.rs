@@ -33,7 +33,7 @@ use crate::index::filter::{AsOf, Counting, DropFilter, Facet, Sort, View};
 use crate::index::query::rows::FacetValue;
 use crate::index::{DropsPage, Index, Total};
 use crate::layout::{NavItem, Page, shrunk};
-use crate::query::filter::DayRange;
+use crate::query::filter::{DayRange, Filter};
 use crate::query::narrow::{self, Scope};
 use crate::service::error::ApiError;
 use crate::service::work;
@@ -243,6 +243,8 @@ struct DropsResults<'a> {
     facets: Vec<(Facet, Vec<FacetValue>)>,
     /// Whether no number of the facets is an estimate.
     facets_are_exact: bool,
+    /// Number of adult names that the list omits, if that is known without counting.
+    adult: u32,
     /// If no name matches: filters whose removal would show names, with the number of names.
     ways: Vec<(words::Chip, Total)>,
 }
@@ -384,8 +386,11 @@ fn find<'a>(
     timer.finish(listing.rows() as usize, &filter);
     let facets_are_exact = facets.are_exact;
     let facets = FACETS.into_iter().zip(facets.values).collect();
+    let is_part = filter.contains.is_none() && filter.common == Filter::default();
+    let is_counted = is_part && filter.view.place().is_some();
+    let adult = if is_counted { index.overview(as_of).adult(filter.view) } else { 0 };
     let mut results =
-        DropsResults { listing, tabs, days, facets, facets_are_exact, ways: Vec::new() };
+        DropsResults { listing, tabs, days, facets, facets_are_exact, adult, ways: Vec::new() };
     if results.total().count() == 0 {
         results.ways = ways_out(index, state, as_of)?;
     }

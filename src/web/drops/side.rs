@@ -47,7 +47,7 @@ pub fn show(shown: &Shown, found: Option<&DropsResults<'_>>, saved: &[Counted]) 
                     }
                 }
             }
-            (section(state, "Letters", &["digits", "hyphens", "idn", "caps"], letters(state), true))
+            (section(state, "Letters", &["digits", "hyphens", "idn", "caps", "adult"], letters(state), true))
             (more(shown))
         }
     }
@@ -211,6 +211,7 @@ fn letters(state: &DropsParams) -> Vec<FacetRow> {
         row("idn", "none", "No IDNs"),
         row("digits", "only", "Digits only"),
         row("caps", "none", "No trademarks or spam"),
+        row("adult", "include", "With adult names"),
     ]
 }
 

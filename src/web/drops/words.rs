@@ -195,7 +195,9 @@ fn keyed(
 
 fn plain(text: &str, is_not: bool, values: &mut Vec<(&'static str, String)>) {
     let feature = CONDITIONS.iter().find_map(|condition| match condition.bar {
-        Bar::Feature(says) if condition.parameter == text => Some((condition.parameter, says)),
+        Bar::Feature(says) if condition.parameter == text && says[0].0 == "none" => {
+            Some((condition.parameter, says))
+        }
         _ => None,
     });
     if let Some((parameter, says)) = feature {
@@ -259,6 +261,7 @@ mod tests {
             ("shop -cheap", "/?contains=shop&not_contains=cheap"),
             ("starts:my ends:hub", "/?starts=my&ends=hub"),
             ("digits idn", "/?digits=some&idn=only"),
+            ("adult adult:include", "/?contains=adult&adult=include"),
             ("drops:+3d", "/?release_from=tomorrow&release_to=%2B3d"),
             ("drops:tomorrow", "/?release_from=tomorrow&release_to=tomorrow"),
             ("dropped:2026-11-01..today", "/?dropped_from=2026-11-01&dropped_to=today"),
