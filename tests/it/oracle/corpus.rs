@@ -62,7 +62,7 @@ const TLDS: [&str; 34] = [
 ];
 
 /// Label beginnings that share prefixes, in ASCII and across scripts.
-const HEADS: [&str; 66] = [
+const HEADS: [&str; 68] = [
     "a",
     "ab",
     "abc",
@@ -129,6 +129,8 @@ const HEADS: [&str; 66] = [
     "ελλάδα",
     "ñandu",
     "q",
+    "porn",
+    "sexy",
 ];
 
 /// Label ends, many of which sort around the dot: a hyphen sorts before it, digits and letters after

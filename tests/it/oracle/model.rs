@@ -190,8 +190,14 @@ impl Name {
     }
 
     /// Returns the sort key in search results.
-    fn search_place(&self) -> (std::cmp::Reverse<u64>, usize, &str) {
-        (std::cmp::Reverse(self.dqs), self.length, &self.ascii)
+    fn search_place(&self) -> (std::cmp::Reverse<u64>, bool, usize, &str) {
+        (std::cmp::Reverse(self.dqs), self.is_adult(), self.length, &self.ascii)
+    }
+
+    /// Whether an adult term caps the score.
+    pub fn is_adult(&self) -> bool {
+        let caps = self.signals["caps"].as_array().expect("a list");
+        caps.iter().any(|cap| cap["name"] == "adult")
     }
 }
 
@@ -231,6 +237,8 @@ pub struct Filter {
     pub languages: Vec<String>,
     pub kinds: Vec<String>,
     pub uncapped: bool,
+    /// Whether adult names pass.
+    pub adult: bool,
     pub pattern: Option<String>,
     /// The expression as sent, and compiled.
     pub regex: Option<(String, Regex)>,
@@ -255,6 +263,7 @@ impl Filter {
             && (self.kinds.is_empty()
                 || self.kinds.iter().any(|kind| name.signals["kind"] == **kind))
             && (!self.uncapped || name.signals["caps"] == json!([]))
+            && (self.adult || !name.is_adult())
             && self.text_passes(name)
             && self.shape_passes(name)
             && self.drop_passes(name)

@@ -203,6 +203,10 @@ fn filter(rng: &mut Rng, model: &Model, sent: &mut Parameters) -> Filter {
         }
         sent.push(("stage", filter.stages.join(",")));
     }
+    if rng.chance(30) {
+        filter.adult = rng.chance(80);
+        sent.push(("adult", if filter.adult { "include" } else { "exclude" }.into()));
+    }
     for _ in 0..rng.below(3) {
         more(rng, model, &mut filter, sent);
     }
