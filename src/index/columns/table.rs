@@ -220,6 +220,10 @@ impl Merging {
                 merging.left_out += 1;
                 continue;
             }
+            // No list, count or page may hold such a name, so the index does not.
+            if dossier.base.is_prohibited() {
+                continue;
+            }
             merging.push(&dossier)?;
         }
         merging.finish_label();
@@ -494,7 +498,7 @@ mod tests {
             let text = format!("    {name}");
             let features = if dropped { text.as_bytes() } else { &[] };
             let label_len = name.find('.').expect("a dot") as u8;
-            let (base, length) = (Base::from_bits(50 << 16 | 1 << 15 | (random % 50)), label_len);
+            let (base, length) = (Base::from_bits(52 << 16 | 1 << 15 | (random % 50)), label_len);
             let record =
                 StoredObservation { sighting, first_seen: None, observed_at: i64::from(seed) };
             let name_bytes = name.as_bytes();

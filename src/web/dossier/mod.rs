@@ -197,6 +197,10 @@ impl DossierPage<'_> {
         self.known.profile()?.drop.as_ref()
     }
 
+    fn is_prohibited(&self) -> bool {
+        self.known.scored().2.caps.iter().any(|cap| cap.name == "minors")
+    }
+
     fn head(&self) -> Markup {
         let (domain, text) = (self.domain, self.domain.as_str());
         let has_backorder = self.links.backorder.iter().any(|it| it.address(domain).is_some());
@@ -208,7 +212,9 @@ impl DossierPage<'_> {
                     @if has_backorder { a.act.main href="#open-at" { "Backorder" } }
                 }
             }
-            @if self.known.profile().is_none() {
+            @if self.is_prohibited() {
+                p.lead { span.badge { "not listed" } " dropdex lists no names that join minors and sex: this one is in no list, search, count or file." }
+            } @else if self.known.profile().is_none() {
                 p.lead { span.badge { "unknown" } " This name isn't in our data yet. This is its estimated score." }
             }
         }

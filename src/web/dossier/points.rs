@@ -126,6 +126,7 @@ fn cap_reason(name: &str) -> &'static str {
         "trademark" => "contains a known brand",
         "adult" => "adult terms have few buyers",
         "alsoBrand" => "also a known brand",
+        "minors" => "joins minors and sex",
         _ => "contains an offensive word",
     }
 }
