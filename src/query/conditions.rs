@@ -21,6 +21,7 @@ use crate::vocab::limits::{
 };
 use crate::vocab::popularity::ListRank;
 use crate::vocab::stage::Stage;
+use crate::vocab::suffix_rank::SuffixRank;
 use crate::vocab::time::UnixMs;
 use crate::vocab::tld::fold_tld;
 
@@ -265,6 +266,9 @@ pub const CONDITIONS: &[Condition] = &[
             "Maximum of the best rank on a popularity list.",
         )
         .value("popularity rank at most", &["rank"], None, &[("rank:100k", "among the first 100,000 of a popularity list")]),
+    row("max_suffix_rank", "maxSuffixRank", number(1, 100, |it, percent| it.filter.drop.max_suffix_rank = Some(SuffixRank::best(percent))), "1")
+        .both("Among the best 1 to 100 % of the drops of its suffix.")
+        .value("rank in its TLD, % at most", &["best"], None, &[("best:1", "among the best 1 % of its TLD")]),
     row("dropped_from", "droppedFrom", Kind::Day(|it| &mut it.filter.drop.dropped.from), "-7d")
         .text(
             "First drop date: `YYYY-MM-DD`, `today`, `tomorrow`, `yesterday`, `+3d` or `-3d`. The same applies below.",

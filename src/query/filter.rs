@@ -13,6 +13,7 @@ use crate::vocab::language::LanguageCode;
 use crate::vocab::limits::{LABEL_CHARS_MAX, WORDS_MAX};
 use crate::vocab::named::{named_enum, parse_named};
 use crate::vocab::popularity::ListRank;
+use crate::vocab::suffix_rank::SuffixRank;
 use crate::vocab::time::UnixMs;
 
 named_enum! {
@@ -244,6 +245,8 @@ pub struct DropConditions {
     pub listed_since: Option<UnixMs>,
     /// Maximum of the best rank on a popularity list.
     pub max_rank: Option<ListRank>,
+    /// Maximum place among the drops of its suffix.
+    pub max_suffix_rank: Option<SuffixRank>,
     /// The first list with the drop is newer than this batch.
     pub after_batch: Option<u64>,
 }

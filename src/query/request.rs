@@ -113,7 +113,7 @@ pub struct RuleQuery {
 named_enum! {
     /// Sort key of the drops list. Names with equal keys are in rank order.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ToSchema)]
-    #[schema(rename_all = "lowercase")]
+    #[schema(rename_all = "snake_case")]
     pub enum SortKey {
         #[default]
         Dqs = "dqs",
@@ -130,6 +130,8 @@ named_enum! {
         /// Best rank on a popularity list; names without a rank come last, as if they had the
         /// largest one.
         Rank = "rank",
+        /// Place among the drops of the suffix.
+        SuffixRank = "suffix_rank",
     }
 }
 parse_named!(SortKey);
@@ -170,6 +172,8 @@ named_enum! {
         /// Language of the words; names without a language are not counted.
         Language = "language",
         Kind = "kind",
+        /// Within the best 1, 5, 10, 25 and 50 % of its suffix, each including those before it.
+        SuffixRank = "suffix_rank",
     }
 }
 parse_named!(Facet);

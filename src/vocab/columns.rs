@@ -20,6 +20,8 @@ named_enum! {
         Drops = "drops",
         /// Best rank on a popularity list.
         Popularity = "popularity",
+        /// Place among the drops of its suffix.
+        SuffixRank = "suffix-rank",
         Dropped = "dropped",
         Listed = "listed",
         /// Days to the release.

@@ -36,6 +36,7 @@ pub mod scope;
 pub mod secret;
 pub mod similar;
 pub mod stage;
+pub mod suffix_rank;
 pub mod suffixes;
 pub mod tables;
 pub mod tag;
