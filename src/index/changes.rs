@@ -67,9 +67,10 @@ impl Index {
 
     /// Prepares a filter for single names.
     pub fn name_test(&self, filter: &Filter, view: Option<View>, as_of: AsOf) -> NameTest<'_> {
-        let checks = self.layers().iter().map(|layer| {
-            DropChecks::new(layer.drops_by_rank.columns(&layer.records), filter, &layer.tlds)
-        });
+        let checks = self
+            .layers()
+            .iter()
+            .map(|layer| DropChecks::new(layer.drops_by_rank.columns(layer.beside()), filter));
         NameTest {
             index: self,
             checks: checks.collect(),

@@ -17,15 +17,25 @@ use crate::columns::popularity::Popularity;
 use crate::columns::properties::{Properties, PropertyTests, TraitTest};
 use crate::columns::rank_key::{dqs_of, is_adult, length_of};
 use crate::columns::records::ScoreRecords;
+use crate::columns::suffix_ranks::SuffixRanks;
 use crate::columns::tlds::Tlds;
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::popularity::ListRank;
+use crate::vocab::suffix_rank::SuffixRank;
 use dropdex_query::filter::{Adult, DayRange, Filter, ReadingFilter};
 
 /// Words between two checks of the time budget while texts are read.
 const WORDS_PER_LOOK: usize = 64;
+
+/// Columns of dropped names of a layer that [`DropsByRank`](super::drops_by_rank::DropsByRank) does not hold.
+#[derive(Clone, Copy)]
+pub struct Beside<'a> {
+    pub tlds: &'a Tlds,
+    pub records: &'a ScoreRecords,
+    pub suffix_ranks: &'a SuffixRanks,
+}
 
 /// Columns of dropped names, by doc.
 #[derive(Clone, Copy)]
@@ -36,7 +46,7 @@ pub struct DropColumns<'a> {
     pub properties: &'a Properties,
     pub first_batches: &'a FirstBatches,
     pub popularity: &'a Popularity,
-    pub records: &'a ScoreRecords,
+    pub beside: Beside<'a>,
 }
 
 /// Conditions on properties of every name: score, length, TLD, label and number of TLDs.
@@ -136,22 +146,24 @@ pub struct DropChecks<'a> {
     /// Accepted batches by number minus one; `None` accepts all.
     lists: Option<Vec<bool>>,
     max_rank: Option<ListRank>,
+    max_suffix_rank: Option<SuffixRank>,
 }
 
 impl<'a> DropChecks<'a> {
     /// Resolves a filter.
-    pub fn new(columns: DropColumns<'a>, filter: &Filter, tlds: &Tlds) -> DropChecks<'a> {
+    pub fn new(columns: DropColumns<'a>, filter: &Filter) -> DropChecks<'a> {
         let (since, after) = (filter.drop.listed_since, filter.drop.after_batch);
         let is_open = since.is_none() && after.is_none();
         let test = |of: &DayColumn, days| raw_range(days).map(|range| of.test(range));
         DropChecks {
             columns,
-            name: NameChecks::new(filter, tlds),
+            name: NameChecks::new(filter, columns.beside.tlds),
             properties: PropertyTests::new(filter, columns.properties),
             dropped: test(columns.drop_days, filter.drop.dropped),
             release: test(columns.release_days, filter.drop.release),
             lists: (!is_open).then(|| columns.first_batches.newer_than(since, after)),
             max_rank: filter.drop.max_rank,
+            max_suffix_rank: filter.drop.max_suffix_rank,
         }
     }
 
@@ -159,9 +171,12 @@ impl<'a> DropChecks<'a> {
     /// and TLDs, for which there are a range of docs and bitmaps.
     pub fn keep(&self, first: usize, words: &mut [u64]) {
         let DropColumns { fields, drop_days, release_days, properties, .. } = self.columns;
-        let DropColumns { first_batches, popularity, records, .. } = self.columns;
+        let DropColumns { first_batches, popularity, beside, .. } = self.columns;
         if let Some(most) = self.max_rank {
             popularity.keep(most, first, words);
+        }
+        if let Some(most) = self.max_suffix_rank {
+            beside.suffix_ranks.keep(most, first, words);
         }
         self.properties.keep(properties, first, words);
         if let Some(test) = &self.release {
@@ -178,7 +193,7 @@ impl<'a> DropChecks<'a> {
                 if budget::spent() {
                     return;
                 }
-                let passes = |doc| text.passes(&records.label(doc));
+                let passes = |doc| text.passes(&beside.records.label(doc));
                 keep_docs(first + at * WORDS_PER_LOOK, words, passes);
             }
         }
@@ -186,18 +201,20 @@ impl<'a> DropChecks<'a> {
 
     /// Returns true if [`DropChecks::keep`] has conditions to check.
     pub fn has_any(&self) -> bool {
-        let DropChecks { columns: _, name, properties, dropped, release, lists, max_rank } = self;
+        let DropChecks { columns: _, name, properties, dropped, release, .. } = self;
+        let DropChecks { lists, max_rank, max_suffix_rank, .. } = self;
         !properties.is_open()
             || release.is_some()
             || dropped.is_some()
             || lists.is_some()
             || max_rank.is_some()
+            || max_suffix_rank.is_some()
             || name.text.is_some()
     }
 
     /// Returns true if a doc passes all conditions.
     pub fn passes(&self, doc: u32) -> bool {
-        let DropColumns { fields, properties, first_batches, popularity, records, .. } =
+        let DropColumns { fields, properties, first_batches, popularity, beside, .. } =
             self.columns;
         let in_range = |test: &Option<DayTest>, day: &dyn Fn(u32) -> u16| {
             test.as_ref().is_none_or(|test| test.passes(day(doc)))
@@ -210,7 +227,10 @@ impl<'a> DropChecks<'a> {
             && self.properties.passes(properties, doc)
             && self.lists.as_ref().is_none_or(of_list)
             && self.max_rank.is_none_or(|most| popularity.best(doc).is_some_and(|it| it <= most))
-            && self.name.text.as_ref().is_none_or(|text| text.passes(&records.label(doc)))
+            && self
+                .max_suffix_rank
+                .is_none_or(|most| beside.suffix_ranks.of(doc).is_some_and(|rank| rank <= most))
+            && self.name.text.as_ref().is_none_or(|text| text.passes(&beside.records.label(doc)))
     }
 }
 

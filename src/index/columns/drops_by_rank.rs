@@ -15,7 +15,7 @@
 use std::io;
 use std::ops::{ControlFlow, Range};
 
-use crate::columns::checks::{DropChecks, DropColumns};
+use crate::columns::checks::{Beside, DropChecks, DropColumns};
 use crate::columns::day::{DayStages, DropDates, StageDocs};
 use crate::columns::day_column::{DayColumn, DayFiles};
 use crate::columns::doc_sets::{DocSet, DocSets};
@@ -26,7 +26,6 @@ use crate::columns::popularity::Popularity;
 use crate::columns::properties::{Properties, Property};
 use crate::columns::rank_key::ADULT;
 use crate::columns::rank_order::{self, DropRows, RankOrder};
-use crate::columns::records::ScoreRecords;
 use crate::columns::sampling::{Sample, Sampling};
 use crate::columns::scores::Scores;
 use crate::columns::slices::{SliceTest, Slices, ValueSet, ones};
@@ -239,7 +238,7 @@ impl DropsByRank {
     }
 
     /// Returns the columns that conditions are checked against.
-    pub fn columns<'a>(&'a self, records: &'a ScoreRecords) -> DropColumns<'a> {
+    pub fn columns<'a>(&'a self, beside: Beside<'a>) -> DropColumns<'a> {
         DropColumns {
             fields: &self.fields,
             drop_days: &self.drop_days,
@@ -247,11 +246,11 @@ impl DropsByRank {
             properties: &self.properties,
             first_batches: &self.first_batches,
             popularity: &self.popularity,
-            records,
+            beside,
         }
     }
 
-    /// Loads the columns of some docs in parallel; see [`ScoreRecords::prefetch`].
+    /// Loads the columns of some docs in parallel; see [`super::records::ScoreRecords::prefetch`].
     pub fn prefetch(&self, docs: &[u32]) {
         self.fields.prefetch(docs);
     }
@@ -285,13 +284,12 @@ impl DropsByRank {
         &self,
         filter: &DropFilter,
         day: &DayStages,
-        tlds: &Tlds,
-        records: &ScoreRecords,
+        beside: Beside<'_>,
         visit: impl FnMut(u32) -> ControlFlow<()>,
     ) -> io::Result<()> {
         let mut offset = filter.offset;
         let mut visit = visit;
-        self.walk(filter, day, tlds, records)?
+        self.walk(filter, day, beside)?
             .windows(|first, words| visit_bits(first, words, 0, &mut offset, &mut visit))
     }
 
@@ -304,13 +302,12 @@ impl DropsByRank {
         &self,
         filter: &DropFilter,
         day: &DayStages,
-        tlds: &Tlds,
-        records: &ScoreRecords,
+        beside: Beside<'_>,
         wanted: Wanted,
         docs: &mut Vec<u32>,
     ) -> io::Result<Option<u32>> {
         let Wanted { from, take, counts } = wanted;
-        let mut walk = self.walk(filter, day, tlds, records)?;
+        let mut walk = self.walk(filter, day, beside)?;
         let mut page = Page { from, take, offset: filter.offset, docs };
         if !counts {
             walk.docs.start = walk.docs.start.max(from);
@@ -328,7 +325,7 @@ impl DropsByRank {
         // Number of rows that the page may still need from each piece.
         let wanted = page.wanted();
         let found = budget::on_all_cores(rest, |docs| -> io::Result<(u32, Vec<Window>)> {
-            let (mut walk, mut kept) = (self.walk(filter, day, tlds, records)?, Vec::new());
+            let (mut walk, mut kept) = (self.walk(filter, day, beside)?, Vec::new());
             walk.docs = docs;
             let mut total = 0;
             walk.windows(|first, words| {
@@ -359,12 +356,11 @@ impl DropsByRank {
         &self,
         filter: &DropFilter,
         day: &DayStages,
-        tlds: &Tlds,
-        records: &ScoreRecords,
+        beside: Beside<'_>,
         sampling: &Sampling,
         mut visit: impl FnMut(usize, &[u64]),
     ) -> io::Result<Option<Sample>> {
-        let mut walk = self.walk(filter, day, tlds, records)?;
+        let mut walk = self.walk(filter, day, beside)?;
         let Range { start, end } = walk.docs;
         let words = start as usize / 64..end.div_ceil(64) as usize;
         if words.len() <= sampling.counted {
@@ -398,7 +394,7 @@ impl DropsByRank {
                 return Ok(Some(sample));
             }
             (offset, step) = if offset == 0 { (step / 2, step) } else { (offset / 2, offset) };
-            walk = self.walk(filter, day, tlds, records)?;
+            walk = self.walk(filter, day, beside)?;
         }
     }
 
@@ -411,12 +407,11 @@ impl DropsByRank {
         &self,
         filter: &DropFilter,
         day: &DayStages,
-        tlds: &Tlds,
-        records: &ScoreRecords,
+        beside: Beside<'_>,
         part: Part<'_>,
         docs: &mut Vec<u32>,
     ) -> io::Result<Option<usize>> {
-        let mut walk = self.walk(filter, day, tlds, records)?;
+        let mut walk = self.walk(filter, day, beside)?;
         walk.docs = walk.docs.start.max(part.docs.start)..walk.docs.end.min(part.docs.end);
         walk.value = part.value.map(|(column, value)| {
             (column, value, column.test(ValueSet::of(|other| other == value)))
@@ -440,8 +435,7 @@ impl DropsByRank {
         &self,
         filter: &DropFilter,
         day: &DayStages,
-        tlds: &Tlds,
-        records: &ScoreRecords,
+        beside: Beside<'_>,
     ) -> io::Result<Vec<u64>> {
         let mut all = vec![0; (self.listed as usize).div_ceil(64)];
         let mut left = all.as_mut_slice();
@@ -452,7 +446,7 @@ impl DropsByRank {
             (docs, words)
         });
         let work = |(docs, all): (Range<u32>, &mut [u64])| {
-            let mut walk = self.walk(filter, day, tlds, records)?;
+            let mut walk = self.walk(filter, day, beside)?;
             walk.docs = walk.docs.start.max(docs.start)..walk.docs.end.min(docs.end);
             walk.windows(|first, words| {
                 let all = &mut all[first - docs.start as usize / 64..];
@@ -468,9 +462,9 @@ impl DropsByRank {
         &'a self,
         filter: &DropFilter,
         day: &'a DayStages,
-        tlds: &'a Tlds,
-        records: &'a ScoreRecords,
+        beside: Beside<'a>,
     ) -> io::Result<Walk<'a>> {
+        let Beside { tlds, records, .. } = beside;
         let names = SearchedNames { fields: &self.fields, tlds, records };
         let wanted = tlds.numbers(&filter.common.tlds);
         let seeker = match &filter.contains {
@@ -486,7 +480,7 @@ impl DropsByRank {
             self.trigrams.seeker(text.as_str(), names, &self.tld_docs, wanted.as_deref())
         });
         let candidates = required.collect::<io::Result<Vec<_>>>()?;
-        let checks = DropChecks::new(self.columns(records), &filter.common, tlds);
+        let checks = DropChecks::new(self.columns(beside), &filter.common);
         Ok(Walk {
             docs: self.scores.docs_above(filter.common.max_dqs)
                 ..self.docs_from(filter.common.min_dqs),
@@ -749,12 +743,15 @@ mod tests {
     use crate::columns::fixtures::{TestTables, round_trip};
     use crate::columns::idn::alias_of;
     use crate::columns::rank_key::{dqs_of, is_adult, length_of, order_key};
+    use crate::columns::records::ScoreRecords;
     use crate::columns::slices::docs_of;
+    use crate::columns::suffix_ranks::SuffixRanks;
     use crate::filter::{AsOf, Filter, Sort, View};
     use crate::vocab::budget::{Budget, Spent};
     use crate::vocab::day::Day;
     use crate::vocab::name::DomainName;
     use crate::vocab::stage::Stage;
+    use crate::vocab::suffix_rank::SuffixRank;
     use dropdex_query::filter::Adult;
     use dropdex_query::text::Substring;
 
@@ -774,6 +771,7 @@ mod tests {
         tlds: Tlds,
         listed: DropsByRank,
         records: ScoreRecords,
+        suffix_ranks: SuffixRanks,
         /// Names in rank order.
         rows: Vec<Row>,
     }
@@ -810,7 +808,16 @@ mod tests {
             DropsByRank::open(&files, &table.tlds, dropped, order.listed()).expect("sound");
         let records = ScoreRecords::open(&files, dropped).expect("sound");
         files.finish().expect("all files were read");
-        Built { listed, records, rows: rows(&table), tlds: table.tlds }
+        let rows = rows(&table);
+        let mut suffix_ranks = SuffixRanks::new(rows.len() as u32);
+        for tld in 0..table.tlds.len() as u16 {
+            let docs: Vec<u32> =
+                (0..).zip(&rows).filter(|(_, row)| row.tld == tld).map(|(doc, _)| doc).collect();
+            for (place, &doc) in (1..).zip(&docs) {
+                suffix_ranks.set(doc, SuffixRank::of(place, docs.len() as u32));
+            }
+        }
+        Built { listed, records, suffix_ranks, rows, tlds: table.tlds }
     }
 
     impl Row {
@@ -842,8 +849,19 @@ mod tests {
     }
 
     impl Built {
+        fn beside(&self) -> Beside<'_> {
+            Beside { tlds: &self.tlds, records: &self.records, suffix_ranks: &self.suffix_ranks }
+        }
+
+        fn ranks_within(&self, filter: &DropFilter, doc: u32) -> bool {
+            let most = filter.common.drop.max_suffix_rank;
+            most.is_none_or(|most| self.suffix_ranks.of(doc).is_some_and(|rank| rank <= most))
+        }
+
         fn check(&self, filter: &DropFilter, day: &DayStages, as_of: AsOf) {
-            let passes = |(_, row): &(u32, &Row)| row.passes(filter, as_of, &self.tlds);
+            let passes = |&(doc, row): &(u32, &Row)| {
+                row.passes(filter, as_of, &self.tlds) && self.ranks_within(filter, doc)
+            };
             let expected: Vec<u32> = (0..)
                 .zip(&self.rows)
                 .filter(passes)
@@ -860,10 +878,10 @@ mod tests {
                     ControlFlow::Continue(())
                 }
             };
-            self.listed.for_each(filter, day, &self.tlds, &self.records, visit).expect("readable");
+            self.listed.for_each(filter, day, self.beside(), visit).expect("readable");
             assert_eq!(found, expected, "{filter:?}");
             if filter.offset == 0 && filter.limit as usize > self.rows.len() {
-                let matching = self.listed.matching(filter, day, &self.tlds, &self.records);
+                let matching = self.listed.matching(filter, day, self.beside());
                 let matching = matching.expect("readable");
                 let mut marked = Vec::new();
                 docs_of(0, &matching, |doc| marked.push(doc));
@@ -871,8 +889,8 @@ mod tests {
             }
             let mut page = Vec::new();
             let mut wanted = Wanted { from: 0, take: filter.limit as usize, counts: true };
-            let (all, records) = (&self.tlds, &self.records);
-            let total = self.listed.page(filter, day, all, records, wanted, &mut page);
+            let beside = self.beside();
+            let total = self.listed.page(filter, day, beside, wanted, &mut page);
             assert_eq!(page, expected, "{filter:?}");
             let every = (0..).zip(&self.rows).filter(passes).count();
             assert_eq!(total.expect("readable"), Some(every as u32), "{filter:?}");
@@ -885,7 +903,7 @@ mod tests {
             for counts in [true, false] {
                 wanted.counts = counts;
                 let mut page = Vec::new();
-                let total = self.listed.page(filter, day, all, records, wanted, &mut page);
+                let total = self.listed.page(filter, day, beside, wanted, &mut page);
                 assert_eq!(page, after, "{filter:?} {wanted:?}");
                 let every = counts.then_some(every as u32);
                 assert_eq!(total.expect("readable"), every, "{filter:?} {wanted:?}");
@@ -926,6 +944,9 @@ mod tests {
         if made.below(3) == 0 {
             common.adult = Adult::Include;
         }
+        if made.below(8) == 0 {
+            common.drop.max_suffix_rank = Some(SuffixRank::best(1 + made.below(30) as u32));
+        }
         DropFilter {
             common,
             view: View::EVERY[made.below(View::EVERY.len())],
@@ -965,10 +986,9 @@ mod tests {
         let as_of = AsOf { today: Day::from_raw(1_000).expect("a day"), catch_days: 5 };
         let (day, _) = DayStages::new(built.listed.dates(&[]), &built.tlds, as_of);
         let ask = |filter: &DropFilter, sampling: &Sampling| {
-            let (tlds, records) = (&built.tlds, &built.records);
             let mut docs = Vec::new();
             let visit = |first, words: &[u64]| docs_of(first, words, |doc| docs.push(doc));
-            let sample = built.listed.sample(filter, &day, tlds, records, sampling, visit);
+            let sample = built.listed.sample(filter, &day, built.beside(), sampling, visit);
             (sample.expect("readable"), docs)
         };
         let (mut counted, mut about, mut far) = (0, 0, 0);
@@ -985,8 +1005,10 @@ mod tests {
             docs.sort_unstable();
             assert_eq!(docs.len() as u32, sample.matches, "{filter:?}");
             assert!(docs.is_sorted_by(|one, next| one < next), "no doc is visited twice");
-            let passes = |row: &&Row| row.passes(&filter, as_of, &built.tlds);
-            let truth = built.rows.iter().filter(passes).count() as u32;
+            let passes = |&(doc, row): &(u32, &Row)| {
+                row.passes(&filter, as_of, &built.tlds) && built.ranks_within(&filter, doc)
+            };
+            let truth = (0..).zip(&built.rows).filter(passes).count() as u32;
             // Three deviations of a sample of a quarter.
             let near = 3.0 * (f64::from(truth.max(9)) * 3.0).sqrt();
             far += u32::from(f64::from(sample.scaled(docs.len() as u32).abs_diff(truth)) > near);
@@ -1011,9 +1033,9 @@ mod tests {
             offset: 0,
         };
         let ask = || {
-            let (mut docs, tlds) = (Vec::new(), &built.tlds);
+            let mut docs = Vec::new();
             let wanted = Wanted { from: 0, take: 10, counts: true };
-            built.listed.page(&filter, &day, tlds, &built.records, wanted, &mut docs)
+            built.listed.page(&filter, &day, built.beside(), wanted, &mut docs)
         };
         let (ample, _waiting) = Budget::new(Duration::from_secs(600));
         assert!(ample.lend(None, ask).is_ok_and(|total| total.is_ok_and(|total| total > Some(10))));

@@ -175,7 +175,12 @@ impl FirstBatches {
 
 /// Clears the bits of the docs whose value fails.
 #[inline]
-fn keep_where<T: Copy>(column: &[T], first: usize, words: &mut [u64], passes: impl Fn(T) -> bool) {
+pub fn keep_where<T: Copy>(
+    column: &[T],
+    first: usize,
+    words: &mut [u64],
+    passes: impl Fn(T) -> bool,
+) {
     for (at, word) in (first..).zip(words).filter(|(_, word)| **word != 0) {
         let values = &column[at * 64..column.len().min(at * 64 + 64)];
         let mut flags = [0u8; 64];

@@ -39,8 +39,10 @@ const TLDS: [&str; 12] = [
 ];
 /// Number of batches that reported the drops.
 const BATCHES: usize = 12;
-const PIECES: [&str; 16] =
-    ["a", "b", "ab", "aa", "e", "x-", "7", "q", "ing", "shop", "com", "ü", "ö", "я", "п", "中"];
+const PIECES: [&str; 17] = [
+    "porn", "a", "b", "ab", "aa", "e", "x-", "7", "q", "ing", "shop", "com", "ü", "ö", "я", "п",
+    "中",
+];
 
 impl TestTables {
     /// Creates a generator, which returns the same tables for the same seed.

@@ -42,6 +42,7 @@ pub mod sampling;
 pub mod scores;
 pub mod slices;
 pub mod spans;
+pub mod suffix_ranks;
 pub mod symbols;
 pub mod table;
 pub mod tlds;

@@ -34,8 +34,9 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::{DomainName, to_unicode};
 use crate::vocab::stage::Stage;
+use crate::vocab::suffix_rank::SuffixRank;
 use crate::vocab::watermark::Watermark;
-use dropdex_query::filter::{DayRange, Digits, LabelFilter};
+use dropdex_query::filter::{Adult, DayRange, Digits, LabelFilter};
 use dropdex_query::matcher::Matcher;
 use dropdex_query::text::{NamePrefix, Substring};
 
@@ -229,6 +230,12 @@ impl Pair<'_> {
         }
         if made.below(8) == 0 {
             filter.drop.min_drops = 2;
+        }
+        if made.below(6) == 0 {
+            filter.drop.max_suffix_rank = Some(SuffixRank::best(1 + made.below(40) as u32));
+        }
+        if made.below(3) == 0 {
+            filter.adult = Adult::Include;
         }
         if made.below(8) == 0 {
             filter.drop.after_batch = Some(1 + made.below(6) as u64);
@@ -810,7 +817,7 @@ fn text_anywhere(made: &mut TestTables, label: &str) -> Filter {
     let (part, tail) = (text(&form[start..end]), text(&form[start..]));
     let texts =
         |list: &[&String]| list.iter().filter_map(|text| Substring::parse(text).ok()).collect();
-    let mut filter = Filter::default();
+    let mut filter = Filter::open();
     let matcher = match made.below(7) {
         0 => {
             filter.label.contains = texts(&[&part, &made.text(4)][..1 + made.below(2)]);
@@ -968,7 +975,7 @@ fn tantivy_finds_and_sorts_the_same_drops() {
     let field = |field: DropField| schema.get_field(field.as_str()).expect("in the schema");
     let (mut found_some, mut by_gram) = (0, 0);
     for _ in 0..600 {
-        let mut common = Filter::default();
+        let mut common = Filter::open();
         let mut queries: Vec<Box<dyn Query>> = vec![Box::new(AllQuery)];
         for of in DropField::ALL.into_iter().filter(|&field| field != DropField::Rank) {
             if made.below(4) == 0 {

@@ -421,8 +421,7 @@ impl Layer {
             return Ok(known);
         }
         let wanted = Wanted { from, take, counts: known.is_none() };
-        let Generation { drops_by_rank, tlds, records, .. } = &**self;
-        let counted = drops_by_rank.page(filter, &day.stages, tlds, records, wanted, docs);
+        let counted = self.drops_by_rank.page(filter, &day.stages, self.beside(), wanted, docs);
         let counted = counted.map_err(|source| self.query_error(source))?;
         if let Some(counted) = counted {
             day.keep_total(filter, counting, Total::Exact(counted));
@@ -437,9 +436,12 @@ impl Layer {
         day: &LayerDay,
         visit: impl FnMut(usize, &[u64]),
     ) -> Result<Option<Sample>, QueryError> {
-        let Generation { drops_by_rank, tlds, records, .. } = &**self;
-        let sampling = Sampling::default();
-        let sample = drops_by_rank.sample(filter, &day.stages, tlds, records, &sampling, visit);
+        // The best of each suffix are close together, so a sample would miss many of them.
+        if filter.common.drop.max_suffix_rank.is_some() {
+            return Ok(None);
+        }
+        let (beside, sampling) = (self.beside(), Sampling::default());
+        let sample = self.drops_by_rank.sample(filter, &day.stages, beside, &sampling, visit);
         sample.map_err(|source| self.query_error(source))
     }
 
@@ -449,7 +451,7 @@ impl Layer {
         filter: &DropFilter,
         day: &LayerDay,
     ) -> Result<Vec<u64>, QueryError> {
-        let matching = self.drops_by_rank.matching(filter, &day.stages, &self.tlds, &self.records);
+        let matching = self.drops_by_rank.matching(filter, &day.stages, self.beside());
         matching.map_err(|source| self.query_error(source))
     }
 
@@ -460,27 +462,8 @@ impl Layer {
         day: &LayerDay,
         visit: impl FnMut(u32) -> ControlFlow<()>,
     ) -> Result<(), QueryError> {
-        let walked =
-            self.drops_by_rank.for_each(filter, &day.stages, &self.tlds, &self.records, visit);
+        let walked = self.drops_by_rank.for_each(filter, &day.stages, self.beside(), visit);
         walked.map_err(|source| self.query_error(source))
-    }
-
-    pub(super) fn query_error(&self, source: std::io::Error) -> QueryError {
-        QueryError { generation: self.manifest.generation.to_string(), source }
-    }
-}
-
-impl Generation {
-    /// Returns when the first list with the drop was observed.
-    pub(super) fn listed_at(&self, doc: u32) -> UnixMs {
-        let first_batches = self.drops_by_rank.first_batches();
-        first_batches.observed(first_batches.number(doc))
-    }
-
-    /// Loads the data from which rows are built.
-    fn prefetch_docs(&self, docs: &[u32]) {
-        self.drops_by_rank.prefetch(docs);
-        self.records.prefetch(docs);
     }
 
     fn shape_drop<T>(
@@ -529,6 +512,25 @@ impl Generation {
             drop_count: self.drops_by_rank.drops(doc),
             listed_at: self.listed_at(doc),
             popularity_rank: self.drops_by_rank.popularity().best(doc),
+            suffix_rank: self.suffix_ranks().of(doc),
         })
+    }
+
+    pub(super) fn query_error(&self, source: std::io::Error) -> QueryError {
+        QueryError { generation: self.manifest.generation.to_string(), source }
+    }
+}
+
+impl Generation {
+    /// Returns when the first list with the drop was observed.
+    pub(super) fn listed_at(&self, doc: u32) -> UnixMs {
+        let first_batches = self.drops_by_rank.first_batches();
+        first_batches.observed(first_batches.number(doc))
+    }
+
+    /// Loads the data from which rows are built.
+    fn prefetch_docs(&self, docs: &[u32]) {
+        self.drops_by_rank.prefetch(docs);
+        self.records.prefetch(docs);
     }
 }

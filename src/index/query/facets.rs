@@ -17,6 +17,7 @@ use crate::vocab::dqs::Dqs;
 use crate::vocab::kind::Kind;
 use crate::vocab::language::LanguageCode;
 use crate::vocab::stage::Stage;
+use crate::vocab::suffix_rank::SuffixRank;
 use dropdex_query::filter::{DayRange, Filter};
 
 /// Maximum values of a facet.
@@ -25,6 +26,8 @@ const VALUES_MAX: usize = 100;
 type Matches = Vec<(Vec<u64>, Option<Sample>)>;
 /// Number of scores that a facet value covers.
 const DQS_STEP: u32 = 10;
+/// Percentages of the drops of a suffix, each of which includes those before it.
+const SUFFIX_BANDS: [u32; 5] = [1, 5, 10, 25, 50];
 
 /// The values of each facet.
 #[derive(Clone, Debug)]
@@ -145,6 +148,7 @@ impl Index {
             Facet::Tld => self.tlds().name(number as u16).to_owned(),
             Facet::Stage => Stage::ALL[number].to_string(),
             Facet::Length | Facet::Dqs => number.to_string(),
+            Facet::SuffixRank => SUFFIX_BANDS[number].to_string(),
             Facet::Language => LanguageCode::ALL[number].to_string(),
             Facet::Kind => Kind::ALL[number].to_string(),
             Facet::Release => {
@@ -174,7 +178,21 @@ impl Layer {
             Facet::Release => count(matches, 1 << 16, |doc| drops.release(doc as u32).into()),
             Facet::Language => drops.properties().count_languages(matches),
             Facet::Kind => drops.properties().count_kinds(matches),
+            Facet::SuffixRank => self.count_bands(matches),
         }
+    }
+
+    /// Returns the number of matches within each of [`SUFFIX_BANDS`].
+    fn count_bands(&self, matches: &[u64]) -> Vec<u32> {
+        let bands = SUFFIX_BANDS.map(SuffixRank::best);
+        let band = |doc: usize| {
+            let rank = self.suffix_ranks().of(doc as u32);
+            rank.map_or(bands.len(), |rank| bands.partition_point(|band| *band < rank))
+        };
+        let mut counts = count(matches, bands.len() + 1, band);
+        counts.truncate(bands.len());
+        (1..bands.len()).for_each(|at| counts[at] += counts[at - 1]);
+        counts
     }
 }
 
@@ -192,6 +210,7 @@ fn without(filter: &DropFilter, facet: Facet) -> DropFilter {
         }
         Facet::Language => common.reading.languages = Vec::new(),
         Facet::Kind => common.reading.kinds = Vec::new(),
+        Facet::SuffixRank => common.drop.max_suffix_rank = None,
     }
     filter
 }

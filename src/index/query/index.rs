@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::columns::by_tld::ByTld;
+use crate::columns::checks::Beside;
 use crate::columns::day::DayStages;
 use crate::columns::drop_history::DropHistory;
 use crate::columns::drops_by_name::{DropsByName, StagedDrops};
@@ -23,6 +24,7 @@ use crate::columns::names::{NameBuf, Names, VisitedName, text_of};
 use crate::columns::rank_key::{dqs_of, length_of};
 use crate::columns::rank_table::RankTable;
 use crate::columns::records::{RecordBuffer, ScoreRecord, ScoreRecords};
+use crate::columns::suffix_ranks::SuffixRanks;
 use crate::columns::tlds::Tlds;
 use crate::error::GenerationError;
 use crate::filter::{AsOf, Facet, View};
@@ -62,6 +64,7 @@ pub struct Layer {
     /// among all names.
     first_place: u32,
     first_ordinal: u32,
+    suffix_ranks: SuffixRanks,
     /// Cache of [`Layer::newest_list`].
     newest_lists: OnceLock<Vec<Option<UnixMs>>>,
 }
@@ -215,7 +218,10 @@ impl Index {
     fn of_layers(manifest: Manifest, layers: Vec<Layer>) -> Index {
         let tlds = SharedTlds::new(&layers.iter().map(Layer::counted_tlds).collect::<Vec<_>>());
         let (days, making_day) = (ArcSwap::default(), Mutex::default());
-        Index { manifest, layers, tlds, days, making_day }
+        let mut index = Index { manifest, layers, tlds, days, making_day };
+        let ranks = index.suffix_ranks();
+        index.layers.iter_mut().zip(ranks).for_each(|(layer, ranks)| layer.suffix_ranks = ranks);
+        index
     }
 
     /// Returns the generation with this manifest, if a layer holds it.
@@ -366,8 +372,25 @@ impl Index {
 
 impl Layer {
     fn new(generation: Arc<Generation>) -> Layer {
-        let newest_lists = OnceLock::new();
-        Layer { generation, hidden: None, first_place: 0, first_ordinal: 0, newest_lists }
+        Layer {
+            generation,
+            hidden: None,
+            first_place: 0,
+            first_ordinal: 0,
+            suffix_ranks: SuffixRanks::default(),
+            newest_lists: OnceLock::new(),
+        }
+    }
+
+    /// Returns the places of drops among those of their suffix.
+    pub(crate) fn suffix_ranks(&self) -> &SuffixRanks {
+        &self.suffix_ranks
+    }
+
+    /// Returns the columns that conditions on dropped names read beside the drop list.
+    pub(crate) fn beside(&self) -> Beside<'_> {
+        let Generation { tlds, records, .. } = &*self.generation;
+        Beside { tlds, records, suffix_ranks: &self.suffix_ranks }
     }
 
     /// Returns the names that are not visible.

@@ -16,5 +16,6 @@ mod scan;
 pub mod search;
 mod shared_tlds;
 mod sort;
+mod suffix_ranks;
 pub mod summary;
 pub mod totals;

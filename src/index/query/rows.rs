@@ -11,6 +11,7 @@ use crate::vocab::kind::Kind;
 use crate::vocab::named::named_enum;
 use crate::vocab::popularity::{ListId, ListRank, PopularityList};
 use crate::vocab::stage::Stage;
+use crate::vocab::suffix_rank::SuffixRank;
 use crate::vocab::time::UnixMs;
 
 named_enum! {
@@ -101,6 +102,10 @@ pub struct DropRow<'a> {
     /// Best rank on the popularity lists in the data; `null` for a name on none.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000, required)]
     pub popularity_rank: Option<ListRank>,
+    /// Place among the drops of its suffix, best first, as the percentage of them that are not behind it:
+    /// 0.4 is within the best 0.4 %. Rounded up to a tenth; `null` for a name that was registered again.
+    #[schema(value_type = Option<f32>, minimum = 0.1, maximum = 100, required)]
+    pub suffix_rank: Option<SuffixRank>,
 }
 
 /// Rank of a name on a popularity list of a day.

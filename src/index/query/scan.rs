@@ -66,8 +66,7 @@ impl Layer {
                 .filter(|_| is_wide)
                 .and_then(|grams| grams.plan(&filter.common.label)),
             drop: of_drops.then(|| {
-                let columns = self.drops_by_rank.columns(&self.records);
-                DropChecks::new(columns, &filter.common, &self.tlds)
+                DropChecks::new(self.drops_by_rank.columns(self.beside()), &filter.common)
             }),
             codes: view.map(View::code_mask),
             listed: (of_drops && self.drops_by_name.places(matches.names.clone()).len() >= WIDE)

@@ -115,6 +115,7 @@ impl Layer {
         let mut docs = match filter.sort.key {
             SortKey::Name => self.by_name(filter, &matches, total, wanted),
             SortKey::Rank => self.by_popularity(filter, &mut matches, wanted),
+            SortKey::SuffixRank => self.by_key(filter, &matches, wanted),
             _ if total <= FEW => self.by_key(filter, &matches, wanted),
             SortKey::Dqs => self.by_score(filter, &matches, wanted),
             SortKey::Listed => self.by_list(filter, &mut matches, wanted),
@@ -156,9 +157,8 @@ impl Layer {
                 range.start = range.start.max(doc);
             }
             let part = Part { docs: range, value: part.value, up_to, words };
-            let (stages, tlds, records) = (&day.stages, &self.tlds, &self.records);
-            let left =
-                self.drops_by_rank.append_part(filter, stages, tlds, records, part, &mut docs);
+            let beside = self.beside();
+            let left = self.drops_by_rank.append_part(filter, &day.stages, beside, part, &mut docs);
             match left.map_err(|source| self.query_error(source))? {
                 Some(left) => words = left,
                 None => return Ok(None),
@@ -266,7 +266,11 @@ impl Layer {
             SortKey::Dropped => days(dropped),
             SortKey::Tlds => Some(property(Property::OtherTlds, 1)),
             SortKey::Length => Some(property(Property::Length, 0)),
-            SortKey::Dqs | SortKey::Name | SortKey::Listed | SortKey::Rank => None,
+            SortKey::Dqs
+            | SortKey::Name
+            | SortKey::Listed
+            | SortKey::Rank
+            | SortKey::SuffixRank => None,
         }
     }
 
@@ -535,11 +539,13 @@ fn possible_numbers(filter: &DropFilter, as_of: AsOf) -> RangeInclusive<u16> {
             }
             days
         }
-        SortKey::Dqs | SortKey::Name | SortKey::Listed | SortKey::Rank => 0..=u16::MAX,
+        SortKey::Dqs | SortKey::Name | SortKey::Listed | SortKey::Rank | SortKey::SuffixRank => {
+            0..=u16::MAX
+        }
     }
 }
 
-impl Generation {
+impl Layer {
     pub(crate) fn sort_value(&self, key: SortKey, doc: u32) -> u64 {
         let drops = &self.drops_by_rank;
         match key {
@@ -551,6 +557,9 @@ impl Generation {
             SortKey::Tlds => u64::from(drops.other_tlds(doc)) + 1,
             SortKey::Listed => self.listed_at(doc).get(),
             SortKey::Rank => drops.popularity().best(doc).map_or(NO_RANK, |best| best.get().into()),
+            SortKey::SuffixRank => {
+                self.suffix_ranks().of(doc).map_or(0, |rank| rank.tenths().into())
+            }
         }
     }
 
@@ -562,7 +571,9 @@ impl Generation {
             name: self.name_of(doc),
         }
     }
+}
 
+impl Generation {
     /// Returns the first doc of the drops list that is after a position in rank order.
     pub(crate) fn first_after(&self, position: &RowPosition) -> u32 {
         let (mut low, mut high) = (0, self.drops_by_rank.len());

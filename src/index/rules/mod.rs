@@ -191,7 +191,7 @@ struct NewsCriteria {
 type Interner<T> = IndexSet<T, FxBuildHasher>;
 
 impl<'a> Plan<'a> {
-    fn new(index: &'a Generation, rules: &[DueRule], as_of: AsOf) -> Plan<'a> {
+    fn new(index: &'a Layer, rules: &[DueRule], as_of: AsOf) -> Plan<'a> {
         let (mut fresh, mut lengths, mut needles) =
             (Interner::default(), Interner::default(), Interner::default());
         let mut columns = Interner::default();
@@ -221,8 +221,8 @@ impl<'a> Plan<'a> {
         let rules = planned.collect();
         let needles = Needles::new(needles);
         let (fresh, lengths) = (Vec::from_iter(fresh), Vec::from_iter(lengths));
-        let of = index.drops_by_rank.columns(&index.records);
-        let checks = |part: &Filter| DropChecks::new(of, part, &index.tlds);
+        let of = index.drops_by_rank.columns(index.beside());
+        let checks = |part: &Filter| DropChecks::new(of, part);
         let columns = columns.iter().map(checks).collect();
         Plan { index, as_of, rules, fresh, lengths, columns, needles }
     }

@@ -17,7 +17,7 @@ use crate::vocab::dqs::Dqs;
 use crate::vocab::dropped_name::DroppedName;
 use crate::vocab::name::to_unicode;
 use crate::vocab::stage::{Periods, Stage};
-use dropdex_query::filter::Digits;
+use dropdex_query::filter::{Adult, Digits};
 use dropdex_query::text::Substring;
 
 /// Days are around this one.
@@ -34,6 +34,7 @@ struct ExpectedDrop {
     release: Day,
     first_batch: u64,
     first_day: Day,
+    is_adult: bool,
 }
 
 /// The state of a drop while lists are being read: time of observation, release, registered again,
@@ -167,7 +168,7 @@ fn corpus(made: &mut TestTables, names: usize, lists: u64) -> Corpus {
         .expect("built");
     let index = open_current(folder.path()).expect("opens").index;
     let as_of = AsOf { today: day(TODAY), catch_days: 5 };
-    let mut listed = Vec::new();
+    let (mut listed, mut scratch) = (Vec::new(), Scratch::default());
     for (name, drops) in told {
         let (date, (_, release, again, first_batch)) = latest(&name, &drops);
         if again {
@@ -181,6 +182,7 @@ fn corpus(made: &mut TestTables, names: usize, lists: u64) -> Corpus {
             release: Periods::for_tld(name.tld()).effective_release(date, release),
             first_batch,
             first_day: days[&first_batch],
+            is_adult: Scorer::shared().base(&name, &mut scratch).is_adult(),
             name,
         });
     }
@@ -212,6 +214,7 @@ impl ExpectedDrop {
             && digits.is_none_or(|_| !label.contains(|char: char| char.is_ascii_digit()))
             && (starts.is_empty() || starts.iter().any(|text| label.starts_with(text.as_str())))
             && !not_ends.iter().any(|text| label.ends_with(text.as_str()))
+            && (common.adult == Adult::Include || !self.is_adult)
             && (common.tlds.is_empty() || common.tlds.iter().any(|tld| tld == self.name.tld()))
             && contains.as_ref().is_none_or(holds)
     }
@@ -256,6 +259,9 @@ fn query(made: &mut TestTables, listed: &[ExpectedDrop]) -> RuleQuery {
     }
     if made.below(3) == 0 {
         common.max_len = 1 + made.below(20) as u8;
+    }
+    if made.below(2) == 0 {
+        common.adult = Adult::Include;
     }
     if made.below(3) == 0 {
         let tlds = ["com", "co.uk", "com.br", "xn--p1ai", "nosuch", "museum", "de", "se"];
