@@ -19,6 +19,7 @@ use crate::scorer::{Cap, Percent, Points, Signals};
 use crate::vocab::day::Day;
 use crate::vocab::named::named_enum;
 use crate::vocab::stage::Stage;
+use crate::vocab::suffix_rank::SuffixRank;
 use crate::vocab::time::UnixMs;
 
 /// Bytes to reserve for the JSON of a search result; longer results are rare.
@@ -46,6 +47,7 @@ named_enum! {
         DropCount = "dropCount",
         ListedAt = "listedAt",
         PopularityRank = "popularityRank",
+        SuffixRank = "suffixRank",
     }
 }
 
@@ -190,6 +192,19 @@ fn push_value(row: &DropRow<'_>, member: Member, out: &mut Vec<u8>) {
             Some(rank) => push_number(out, rank.get()),
             None => push(out, "null"),
         },
+        Member::SuffixRank => match row.suffix_rank {
+            Some(rank) => push_suffix_rank(out, rank),
+            None => push(out, "null"),
+        },
+    }
+}
+
+/// Appends percent with at most one decimal.
+fn push_suffix_rank(out: &mut Vec<u8>, rank: SuffixRank) {
+    push_number(out, rank.tenths() / 10);
+    if !rank.tenths().is_multiple_of(10) {
+        push(out, ".");
+        push_number(out, rank.tenths() % 10);
     }
 }
 
@@ -252,6 +267,9 @@ pub fn push_drop_columns(row: &DropRow<'_>, members: &[Member], out: &mut Vec<u8
             Member::Language => push(out, row.language.unwrap_or_default()),
             Member::PopularityRank => {
                 row.popularity_rank.iter().for_each(|rank| push_number(out, rank.get()));
+            }
+            Member::SuffixRank => {
+                row.suffix_rank.iter().for_each(|rank| push_suffix_rank(out, *rank));
             }
             Member::Kind => push(out, row.kind.as_str()),
             Member::Signals => {
@@ -545,6 +563,7 @@ mod tests {
                     drop_count: 2,
                     listed_at: "2026-03-16T01:02:03.045Z".parse().expect("an instant"),
                     popularity_rank: ListRank::new(12_345),
+                    suffix_rank: SuffixRank::from_tenths(4),
                 };
                 let signals = serde_json::to_string(&scored.signals).expect("signals");
                 let (domain, tld, length, dqs) = (row.name, row.tld, row.length, row.dqs);
@@ -560,7 +579,7 @@ mod tests {
                          \"releaseDate\":\"2026-04-19\",\"daysToRelease\":-3,\"words\":{words},\
                          \"language\":{language},\"kind\":\"{}\",\"otherTlds\":12,\
                          \"dropCount\":2,\"listedAt\":\"2026-03-16T01:02:03.045Z\",\
-                         \"popularityRank\":12345}}",
+                         \"popularityRank\":12345,\"suffixRank\":0.4}}",
                         scored.signals.kind
                     )
                 );

@@ -21,6 +21,7 @@ use crate::service::error::ApiError;
 use crate::viewer::Viewer;
 use crate::vocab::columns::{Column, Columns};
 use crate::vocab::day::Day;
+use crate::vocab::name::to_unicode;
 use crate::vocab::stage::Stage;
 
 /// Name of the cookie, which contains nothing about the visitor.
@@ -49,6 +50,7 @@ pub fn word(column: Column) -> &'static str {
         Column::Kind => "Kind",
         Column::Drops => "Drops so far",
         Column::Popularity => "Popularity rank",
+        Column::SuffixRank => "Within its TLD",
         Column::Dropped => "Left the zone",
         Column::Listed => "First listed",
         Column::Days => "Days to drop",
@@ -68,6 +70,7 @@ pub fn sort(column: Column) -> Option<SortKey> {
         Column::Length => Some(SortKey::Length),
         Column::Tlds => Some(SortKey::Tlds),
         Column::Popularity => Some(SortKey::Rank),
+        Column::SuffixRank => Some(SortKey::SuffixRank),
         Column::Dropped => Some(SortKey::Dropped),
         Column::Listed => Some(SortKey::Listed),
         Column::Due | Column::Days => Some(SortKey::Release),
@@ -84,7 +87,7 @@ pub fn class(column: Column) -> &'static str {
         Column::Drops | Column::Popularity | Column::Days => "n",
         Column::Due => "due",
         Column::State => "state",
-        Column::Words => "text",
+        Column::Words | Column::SuffixRank => "text",
         Column::Language | Column::Kind | Column::Dropped | Column::Listed => "short",
     }
 }
@@ -109,6 +112,7 @@ pub fn cell(column: Column, drop: &DropRow<'_>, place: Lifecycle, today: Day) ->
                 Column::Kind => (drop.signals.kind.as_str()),
                 Column::Drops => (drop.drop_count),
                 Column::Popularity => @match drop.popularity_rank { Some(rank) => (grouped(rank.get().into())), None => (missing()) },
+                Column::SuffixRank => @match drop.suffix_rank { Some(rank) => { "best " (rank) " % of ." (to_unicode(drop.tld)) }, None => (missing()) },
                 Column::Dropped => (day(place.dropped, today)),
                 Column::Listed => @match Day::from_instant(drop.listed_at.instant()) { Some(listed) => (day(listed, today)), None => (missing()) },
                 Column::Days => (drop.days_to_release),

@@ -357,7 +357,8 @@ fn part(filter: &DropFilter, view: View, release: DayRange) -> DropFilter {
 }
 
 /// Returns the facets of the sidebar, in order.
-const FACETS: [Facet; 5] = [Facet::Dqs, Facet::Tld, Facet::Length, Facet::Kind, Facet::Language];
+const FACETS: [Facet; 6] =
+    [Facet::Dqs, Facet::SuffixRank, Facet::Tld, Facet::Length, Facet::Kind, Facet::Language];
 
 fn find<'a>(
     index: &'a Index,

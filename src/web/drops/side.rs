@@ -39,6 +39,7 @@ pub fn show(shown: &Shown, found: Option<&DropsResults<'_>>, saved: &[Counted]) 
                 @for (facet, values) in &found.facets {
                     @match facet {
                         Facet::Dqs => (section(state, "Score", &["min_dqs", "max_dqs"], scores(state, values), are_exact)),
+                        Facet::SuffixRank => (section(state, "Within its TLD", &["max_suffix_rank"], bands(state, values), are_exact)),
                         Facet::Tld => (section(state, "TLD", &["tld"], tlds(state, values), are_exact)),
                         Facet::Length => (section(state, "Length", &["min_len", "max_len"], lengths(state, values), are_exact)),
                         Facet::Kind => (section(state, "Kind", &["kind"], words(state, "kind", values, kind_word), are_exact)),
@@ -199,6 +200,20 @@ fn language_word(code: &str) -> String {
     language.map_or_else(|_| code.to_owned(), |language| format!("{language:?}"))
 }
 
+/// Returns the best shares of a TLD, smallest first.
+fn bands(state: &DropsParams, values: &[FacetValue]) -> Vec<FacetRow> {
+    let mut bands: Vec<_> = numbers(values).collect();
+    bands.sort_unstable();
+    let row = |(percent, count): (u8, u32)| {
+        let text = percent.to_string();
+        let is_set = state.get("max_suffix_rank") == text;
+        let next = if is_set { "" } else { text.as_str() };
+        let path = state.with(&[("max_suffix_rank", next)]).path();
+        FacetRow { word: format!("Best {percent} %"), count, path, is_set }
+    };
+    bands.into_iter().map(row).collect()
+}
+
 fn letters(state: &DropsParams) -> Vec<FacetRow> {
     let row = |name: &'static str, value: &str, word: &str| {
         let is_set = state.get(name) == value;
@@ -232,7 +247,10 @@ const PAIRS: [(&str, &str, &str, &str); 4] = [
     ("Words", "min_words", "max_words", "15"),
     ("Other TLDs", "min_tlds", "max_tlds", ""),
 ];
-const NUMBERS: [(&str, &str, u32); 1] = [("Popularity rank at most", "max_rank", ListRank::MAX)];
+const NUMBERS: [(&str, &str, u32); 2] = [
+    ("Popularity rank at most", "max_rank", ListRank::MAX),
+    ("Best % of its TLD", "max_suffix_rank", 100),
+];
 const DATES: [(&str, &str, &str); 2] =
     [("Drops", "release_from", "release_to"), ("Left the zone", "dropped_from", "dropped_to")];
 
