@@ -80,6 +80,8 @@ pub struct Name {
     known: Option<(i64, bool)>,
     /// Ranks of the name as in its dossier; empty unless it dropped.
     popularity: Vec<Value>,
+    /// Tenths of a percent of the drops of its suffix, up to this one; `None` unless it is on the list.
+    suffix_rank: Option<usize>,
 }
 
 /// A name's newest drop record, with the dates that follow from it.
@@ -232,6 +234,8 @@ pub struct Filter {
     /// Seconds of the Unix clock.
     pub listed_since: Option<i64>,
     pub max_rank: Option<u64>,
+    /// Percent.
+    pub max_suffix_rank: Option<usize>,
     pub min_words: Option<u64>,
     pub max_words: Option<u64>,
     pub languages: Vec<String>,
@@ -316,6 +320,10 @@ impl Filter {
 
     fn drop_passes(&self, name: &Name) -> bool {
         let Filter { min_drops, dropped, release, listed_since, max_rank, .. } = self;
+        let within = |most| name.suffix_rank.is_some_and(|rank| rank <= most * 10);
+        if !self.max_suffix_rank.is_none_or(within) {
+            return false;
+        }
         let Some(latest) = name.latest() else {
             let unbounded = (None, None);
             return min_drops.is_none()
@@ -395,7 +403,7 @@ pub struct DropsQuery {
 }
 
 /// Members of a row of drops.
-pub const MEMBERS: [&str; 17] = [
+pub const MEMBERS: [&str; 18] = [
     "name",
     "tld",
     "length",
@@ -413,12 +421,14 @@ pub const MEMBERS: [&str; 17] = [
     "dropCount",
     "listedAt",
     "popularityRank",
+    "suffixRank",
 ];
 /// Sort keys of drops.
-pub const SORTS: [&str; 8] =
-    ["dqs", "release", "dropped", "length", "name", "tlds", "listed", "rank"];
+pub const SORTS: [&str; 9] =
+    ["dqs", "release", "dropped", "length", "name", "tlds", "listed", "rank", "suffix_rank"];
 /// Facets of drops.
-pub const FACETS: [&str; 7] = ["tld", "stage", "length", "dqs", "release", "language", "kind"];
+pub const FACETS: [&str; 8] =
+    ["tld", "stage", "length", "dqs", "release", "language", "kind", "suffix_rank"];
 
 /// Languages and kinds, in the order of their documentation.
 pub const LANGUAGES: [&str; 14] =
@@ -465,6 +475,17 @@ impl Model {
             })
             .collect();
         names.sort_by(|left, right| left.place().cmp(&right.place()));
+        let mut of_tld: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (at, name) in names.iter().enumerate() {
+            if name.latest().is_some_and(|latest| !latest.registered_again) {
+                of_tld.entry(name.tld.clone()).or_default().push(at);
+            }
+        }
+        for listed in of_tld.values() {
+            for (before, &at) in listed.iter().enumerate() {
+                names[at].suffix_rank = Some(((before + 1) * 1_000).div_ceil(listed.len()));
+            }
+        }
         Model { names }
     }
 
@@ -529,6 +550,7 @@ impl Model {
             "release" => filter.release = (None, None),
             "language" => filter.languages = Vec::new(),
             "kind" => filter.kinds = Vec::new(),
+            "suffix_rank" => filter.max_suffix_rank = None,
             other => panic!("no such facet: {other}"),
         }
         // Keyed by the sort key of the value.
@@ -558,6 +580,13 @@ impl Model {
                 }
                 _ => (0, latest.release.to_string()),
             };
+            if facet == "suffix_rank" {
+                let rank = name.suffix_rank.expect("it is on the list");
+                for band in [1, 5, 10, 25, 50].into_iter().filter(|band| rank <= band * 10) {
+                    *counts.entry((band, band.to_string())).or_default() += 1;
+                }
+                continue;
+            }
             *counts.entry(value).or_default() += 1;
         }
         let mut values: Vec<(String, usize)> =
@@ -722,6 +751,7 @@ impl Model {
                 "tlds" => name.spread as i64,
                 // Names that are on no list come after every rank.
                 "rank" => name.best_rank().map_or(i64::MAX, |best| best as i64),
+                "suffix_rank" => name.suffix_rank.expect("it is on the list") as i64,
                 _ => name.first_listed[&latest.date].1,
             };
             if descending { -value } else { value }
@@ -757,6 +787,10 @@ fn row(name: &Name, members: &[&str], today: Day) -> Value {
             "otherTlds" => json!(name.spread - 1),
             "dropCount" => json!(name.drops()),
             "popularityRank" => json!(name.best_rank()),
+            "suffixRank" => match name.suffix_rank.expect("it is on the list") {
+                rank if rank % 10 == 0 => json!(rank / 10),
+                rank => json!(rank as f64 / 10.0),
+            },
             "listedAt" => json!(listed_at.to_rfc3339_opts(SecondsFormat::Millis, true)),
             other => panic!("no such member: {other}"),
         };
@@ -861,6 +895,7 @@ fn known_of(
         registered_on: Vec::new(),
         known: None,
         popularity: Vec::new(),
+        suffix_rank: None,
     };
     for (at, said) in facts.iter().enumerate() {
         known.learn(at, said);

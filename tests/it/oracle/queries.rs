@@ -223,7 +223,7 @@ fn more(rng: &mut Rng, model: &Model, filter: &mut Filter, sent: &mut Parameters
     let name = rng.pick(model.names());
     let latest = name.latest();
     let has = |sent: &Parameters, parameter: &str| sent.iter().any(|(sent, _)| *sent == parameter);
-    let kind = rng.below(25);
+    let kind = rng.below(26);
     let texts_of = |rng: &mut Rng, parameter, sent: &mut Parameters| {
         if has(sent, parameter) { None } else { Some(texts(rng, model, parameter, sent)) }
     };
@@ -331,6 +331,12 @@ fn more(rng: &mut Rng, model: &Model, filter: &mut Filter, sent: &mut Parameters
             let most = (*rng.pick(&ranked) - rng.below(2) as u64).max(1);
             filter.max_rank = Some(most);
             sent.push(("max_rank", most.to_string()));
+        }
+        25 if filter.max_suffix_rank.is_none() => {
+            let width = if rng.chance(50) { 10 } else { 100 };
+            let most = 1 + rng.below(width);
+            filter.max_suffix_rank = Some(most);
+            sent.push(("max_suffix_rank", most.to_string()));
         }
         21..24 => shape(rng, model, kind - 20, filter, sent),
         _ => {}

@@ -20,6 +20,8 @@ fn every_member() -> Value {
         "caps": "none", "minTlds": 0, "maxTlds": 5, "minDrops": 2, "releaseWithinDays": 9,
         "droppedFrom": "-30d", "droppedTo": "2026-03-20", "listedSince": "2026-01-01",
         "maxRank": 100_000,
+        "maxSuffixRank": 50,
+        "adult": "include",
     })
 }
 
@@ -200,7 +202,9 @@ fn invalid_searches_are_refused() {
         (
             "sort",
             json!("best"),
-            error("sort: must be one of dqs, release, dropped, length, name, tlds, listed, rank"),
+            error(
+                "sort: must be one of dqs, release, dropped, length, name, tlds, listed, rank, suffix_rank",
+            ),
         ),
         ("order", json!("up"), error("order: must be one of asc, desc")),
         (
