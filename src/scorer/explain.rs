@@ -4,7 +4,7 @@
 use super::dictionary::{Language, Token, TokenKind};
 use super::facts::Facts;
 use super::percent::Percent;
-use super::signals::{COMMON_FROM, Demand, Points};
+use super::signals::{COMMON_FROM, Points};
 use super::words::Words;
 use crate::vocab::name::to_unicode;
 
@@ -52,14 +52,12 @@ pub struct ExplanationInput<'a> {
 /// A part of the points that can be mentioned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MentionedPart {
-    Market,
     Spread,
-    Tld,
     Sound,
     Idn,
 }
 
-const PARTS: usize = 5;
+const PARTS: usize = 3;
 
 /// Summary of the words of a label.
 #[derive(Clone, Copy, Debug, Default)]
@@ -127,19 +125,14 @@ impl ExplanationInput<'_> {
     /// The number of parts that moved the score most, and these parts, strongest first, with their
     /// points.
     fn strongest(&self, seen: Vocabulary) -> ([(MentionedPart, i32); PARTS_MAX], usize) {
-        let Points { market, tld, pronounceability, characters, tld_spread, .. } = *self.points;
+        let Points { pronounceability, characters, tld_spread, .. } = *self.points;
         let when = |applies: bool, points: i32| if applies { points } else { 0 };
         let Facts { digits, others, hyphens, idn, .. } = *self.facts;
-        let strictest = self.facts.caps.strictest().map(|cap| cap.name);
-        let closed = strictest == Some("notPublic");
-        let demand = seen.words > 0 && strictest != Some("brand") && self.demand().is_some();
         let hard = self.is_hard() && seen.words > 0;
         let parts: [(MentionedPart, i32); PARTS] = [
-            (MentionedPart::Market, when(demand, market)),
             // A label in no other TLD is mentioned only if that costs points, because it is
             // uncertain otherwise.
             (MentionedPart::Spread, when((self.others > 0) == (tld_spread > 0), tld_spread)),
-            (MentionedPart::Tld, when(!closed, tld)),
             (MentionedPart::Sound, when(hard, pronounceability.min(0))),
             (MentionedPart::Idn, when(idn && digits + hyphens + others == 0, characters.min(0))),
         ];
@@ -157,10 +150,6 @@ impl ExplanationInput<'_> {
         (best.map(part), best.iter().filter(|&&key| key > 0).count())
     }
 
-    fn demand(&self) -> Option<Demand> {
-        self.points.demand(self.facts.quality)
-    }
-
     /// Writes the description, the strengths, the weaknesses, hyphens, digits, the length, and the cap.
     fn explain(
         &self,
@@ -171,7 +160,11 @@ impl ExplanationInput<'_> {
     ) {
         self.describe(seen, quoted, out);
         for &(part, _) in parts.iter().filter(|(_, points)| *points > 0) {
-            self.strength(part, out);
+            out.push_str(SEPARATOR);
+            // Only other TLDs are mentioned as a strength.
+            debug_assert_eq!(part, MentionedPart::Spread);
+            out.push_str("known in ");
+            plural(self.others, "other TLD", out);
         }
         for &(part, _) in parts.iter().filter(|(_, points)| *points < 0) {
             self.weakness(part, out);
@@ -186,24 +179,10 @@ impl ExplanationInput<'_> {
         self.cap(out);
     }
 
-    fn strength(&self, part: MentionedPart, out: &mut String) {
-        out.push_str(SEPARATOR);
-        match part {
-            MentionedPart::Market => out.push_str("strong buyer demand"),
-            MentionedPart::Tld => self.suffix("popular TLD .", out),
-            _ => {
-                out.push_str("registered in ");
-                plural(self.others, "other TLD", out);
-            }
-        }
-    }
-
     fn weakness(&self, part: MentionedPart, out: &mut String) {
         out.push_str(SEPARATOR);
         match part {
-            MentionedPart::Market => out.push_str("weak buyer demand"),
-            MentionedPart::Tld => self.suffix("less popular TLD .", out),
-            MentionedPart::Spread => out.push_str("not registered in other TLDs"),
+            MentionedPart::Spread => out.push_str("not known in other TLDs"),
             MentionedPart::Sound => out.push_str("hard to pronounce"),
             MentionedPart::Idn => out.push_str("special characters"),
         }

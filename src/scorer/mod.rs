@@ -67,7 +67,7 @@ pub use dictionary::Language;
 pub use facts::Cap;
 pub use features::Brief;
 pub use percent::Percent;
-pub use signals::{Demand, Points};
+pub use signals::Points;
 pub use words::Words;
 
 /// Version of the scorer. The version must be incremented on any change to a score, a signal or the
@@ -270,11 +270,6 @@ pub fn mixes_scripts(label: &str) -> bool {
 }
 
 impl Signals<'_> {
-    /// Buyer demand for the words, if the evidence suffices.
-    pub fn demand(&self) -> Option<Demand> {
-        self.points.demand(self.dictionary_quality)
-    }
-
     /// Converts to an owned value.
     pub fn into_owned(self) -> Signals<'static> {
         Signals { words: self.words.into_owned(), ..self }

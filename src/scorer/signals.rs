@@ -8,7 +8,6 @@ use utoipa::ToSchema;
 
 use super::facts::{Facts, ReadPoints};
 use super::model::{BASE, Model, NameClass, ScoreComponent};
-use super::percent::Percent;
 use super::shape::{Form, Shape};
 
 /// Hundredths in a point.
@@ -188,31 +187,6 @@ impl Points {
     }
 }
 
-/// Buyer demand for the words of a label.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Demand {
-    Strong,
-    Weak,
-}
-
-impl Points {
-    /// Buyer demand for words of this quality. Demand is strong only for known words. It is weak only for
-    /// uncommon words that are not registered under any other TLD, and never for common words, because
-    /// other parts of the score also reflect the value of common words.
-    pub fn demand(&self, quality: Percent) -> Option<Demand> {
-        match self.market {
-            STRONG_FROM.. if quality.get() >= KNOWN_FROM => Some(Demand::Strong),
-            ..=WEAK_TO if quality.get() < COMMON_FROM && self.tld_spread < 0 => Some(Demand::Weak),
-            _ => None,
-        }
-    }
-}
-
-/// Minimum market points of strong demand, and maximum market points of weak demand.
-const STRONG_FROM: i32 = 4;
-const WEAK_TO: i32 = -4;
-/// Minimum quality, in hundredths, of a label of known words.
-const KNOWN_FROM: u8 = 45;
 /// Minimum quality, in hundredths, of common words.
 pub const COMMON_FROM: u8 = 80;
 
@@ -265,16 +239,6 @@ mod tests {
         let patterns = labels.map(|label| pattern(label).unwrap_or("-"));
         let expected = ["-", "LL", "LLL", "LLLL", "CVCV", "-", "-", "NN", "NNN", "NNNN", "-"];
         assert_eq!(patterns, expected);
-    }
-
-    #[test]
-    fn demand_is_weak_only_with_evidence() {
-        let weak = Points { market: -9, tld_spread: -2, ..Points::default() };
-        let [rare, common] = [40, 90].map(Percent::clamped);
-        assert_eq!(weak.demand(rare), Some(Demand::Weak));
-        assert_eq!(weak.demand(common), None);
-        assert_eq!(Points { tld_spread: 0, ..weak }.demand(rare), None, "other TLDs are unknown");
-        assert_eq!(Points { market: 9, ..weak }.demand(common), Some(Demand::Strong));
     }
 
     #[test]
