@@ -36,6 +36,18 @@ pub struct Sibling {
     pub drop: Option<Lifecycle>,
 }
 
+/// The same label in all other TLDs.
+#[derive(Debug)]
+pub struct Siblings {
+    /// The names in the TLDs that matter most to buyers.
+    pub best: Vec<Sibling>,
+    pub total: u32,
+    /// Names that are registered, including those that are leaving.
+    pub registered: u32,
+    /// Names in redemption or pending delete.
+    pub leaving: u32,
+}
+
 impl Index {
     /// Returns the profile of `name`; `None` for an unknown name. A name that never dropped is
     /// scored, which loads the dictionaries on the first call of a process.
@@ -65,9 +77,8 @@ impl Index {
         (drop, layer.drop_history.before_latest(ordinal).collect())
     }
 
-    /// Returns up to `limit` names with the label of `name` in other TLDs, and the total number of
-    /// such names. TLDs that matter most to buyers come first.
-    pub fn siblings(&self, name: &DomainName, as_of: AsOf, limit: usize) -> (Vec<Sibling>, u32) {
+    /// Returns the names with the label of `name` in other TLDs, of which `best` has up to `limit`.
+    pub fn siblings(&self, name: &DomainName, as_of: AsOf, limit: usize) -> Siblings {
         let layer = self.layer_of(name.label());
         let range = layer.names.label_range(name.label());
         let mut read = NameBuf::default();
@@ -79,7 +90,12 @@ impl Index {
                 found.push((place, layer.row(ordinal, read.tld()), ordinal));
             }
         }
-        let total = found.len() as u32;
+        let has = |status: &[Status]| {
+            let rows = found.iter().map(|(_, row, _)| layer.status(row, as_of));
+            rows.filter(|it| status.contains(it)).count() as u32
+        };
+        let leaving = has(&[Status::Redemption, Status::PendingDelete]);
+        let (total, registered) = (found.len() as u32, leaving + has(&[Status::Registered]));
         found.sort_by_key(|(place, row, ordinal)| (*place, std::cmp::Reverse(row.dqs), *ordinal));
         let sibling = |(_, row, ordinal): (u8, NameRow, u32)| {
             let mut read = NameBuf::default();
@@ -91,7 +107,8 @@ impl Index {
                 drop: row.drop.map(|drop| layer.lifecycle(row.tld, &drop, as_of)),
             }
         };
-        (found.into_iter().take(limit).map(sibling).collect(), total)
+        let best = found.into_iter().take(limit).map(sibling).collect();
+        Siblings { best, total, registered, leaving }
     }
 }
 

@@ -42,19 +42,11 @@ pub fn score(dqs: Dqs) -> Markup {
     html! { b.score.(score_share(dqs)) { (dqs.points()) } }
 }
 
-/// Returns the [`share`] of the five bars that a score fills. With each further bar, names are ten
-/// times as rare.
+/// Returns the [`share`] of the five bars that a score fills: each bar is worth 20 points.
 pub fn score_share(dqs: Dqs) -> String {
-    /// Scores at which a bar is full.
-    const STEPS: [u32; 6] = [0, 60, 90, 97, 99, 100];
     let points = u32::from(dqs.points());
-    let full = STEPS[1..].iter().filter(|step| points >= **step).count();
     // A bar is 8 pixels wide, with gaps of 2. The last bar is partly filled.
-    let part = STEPS.get(full + 1).map_or(0, |next| {
-        let start = STEPS[full];
-        (points - start) * 8 / (next - start)
-    });
-    share(full as u32 * 10 + part, 48)
+    share(points / 20 * 10 + points % 20 * 8 / 20, 48)
 }
 
 /// Returns the class of a bar that fills a part of its width, in percent: `p0` to `p100`. The content

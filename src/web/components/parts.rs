@@ -23,10 +23,10 @@ pub fn parts_of(points: &Points) -> [PartRow; 7] {
         part("TLD", "value of the suffix", points.tld),
         part("Length", "short names are rare and easy to remember", points.length),
         part("Words", "known words that fit together and the suffix", points.dictionary),
-        part("Market", "buyer demand for these words", points.market),
+        part("Market", "value of these words, fitted to sold names", points.market),
         part("Sound", "how natural it sounds", points.pronounceability),
         part("Characters", "digits, hyphens and letters that are hard to type", points.characters),
-        part("Other TLDs", "registered in other TLDs", points.tld_spread),
+        part("Other TLDs", "the same label in other TLDs", points.tld_spread),
     ]
 }
 

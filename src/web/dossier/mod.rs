@@ -26,7 +26,7 @@ use crate::fragment::{self, Wanted};
 use crate::index::Index;
 use crate::index::filter::AsOf;
 use crate::index::query::appraise::{Appraisal, cost_us};
-use crate::index::query::profile::{Profile, Sibling};
+use crate::index::query::profile::{Profile, Sibling, Siblings};
 use crate::index::query::rows::{Lifecycle, Status};
 use crate::layout::Page;
 use crate::links::{Link, Links};
@@ -158,15 +158,15 @@ struct DossierPage<'a> {
 
 impl DossierPage<'_> {
     fn page(&self, viewer: &Viewer, index: &Index, votes: &Votes, notice: &Markup) -> Markup {
-        let (siblings, others) = index.siblings(self.domain, self.as_of, SIBLINGS);
+        let siblings = index.siblings(self.domain, self.as_of, SIBLINGS);
         let main = html! {
             (notice)
             (self.head())
             div.dossier {
                 div.main {
                     (self.first())
-                    (self.score())
-                    (self.siblings(&siblings, others))
+                    (self.score(&siblings))
+                    (self.siblings(&siblings))
                 }
                 div.side {
                     (self.watching())
@@ -276,10 +276,10 @@ impl DossierPage<'_> {
         }
     }
 
-    fn score(&self) -> Markup {
+    fn score(&self, siblings: &Siblings) -> Markup {
         let (dqs, _, signals) = self.known.scored();
         let content = html! {
-            (points::reasons(self.domain, signals))
+            (points::reasons(self.domain, signals, siblings))
             details.parts-of {
                 summary { "Show the parts" }
                 (points::table(signals))
@@ -391,8 +391,11 @@ impl DossierPage<'_> {
         panel("popularity-title", "Popularity", content)
     }
 
-    fn siblings(&self, siblings: &[Sibling], total: u32) -> Markup {
+    fn siblings(&self, Siblings { best: siblings, total, .. }: &Siblings) -> Markup {
         let label = self.domain.label();
+        // An adult label is found only by a search that includes adult names.
+        let text = format!("{label}.");
+        let all = query::with(&[("q", &text), ("adult", "include")], "/search");
         let content = html! {
             @if siblings.is_empty() {
                 p.soft { "No other TLDs in our data." }
@@ -401,8 +404,8 @@ impl DossierPage<'_> {
                     thead { tr { th scope="col" { "Name" } th scope="col" { "Score" } th scope="col" { "State" } } }
                     tbody { @for sibling in siblings { (sibling_row(sibling, label, self.as_of.today)) } }
                 }
-                @if total as usize > siblings.len() {
-                    p { a href=(query::with(&[("q", &format!("{label}."))], "/search")) { "Show all " (counted(total, "name")) } }
+                @if *total as usize > siblings.len() {
+                    p { a href=(all) { "Show all " (counted(*total, "name")) } }
                 }
             }
         };

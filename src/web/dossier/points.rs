@@ -5,11 +5,12 @@ use maud::{Markup, html};
 use crate::components::Column::{Hidden, Number, Text};
 use crate::components::{columns, counted, part_bar, parts_of, signed};
 use crate::dossier::{language, upper_first};
-use crate::scorer::{Cap, Demand, Signals};
+use crate::index::query::profile::Siblings;
+use crate::scorer::{Cap, Signals};
 use crate::vocab::name::{DomainName, to_unicode};
 
 /// Renders the reasons of a score in three lines, whose points add up to the sum of the parts.
-pub fn reasons(domain: &DomainName, signals: &Signals<'_>) -> Markup {
+pub fn reasons(domain: &DomainName, signals: &Signals<'_>, siblings: &Siblings) -> Markup {
     let points = &signals.points;
     let (market, suffix) = (points.market + points.tld_spread, points.tld);
     let name = points.sum() - market - suffix;
@@ -17,7 +18,7 @@ pub fn reasons(domain: &DomainName, signals: &Signals<'_>) -> Markup {
     html! {
         dl.reasons {
             (reason(name, "The name.", &about_name(domain, signals)))
-            (reason(market, "The market.", &about_market(signals)))
+            (reason(market, "The market.", &about_market(signals, siblings)))
             (reason(suffix, "The suffix.", &format!(".{}, worth {} of 100 to buyers.", to_unicode(domain.tld()), signals.tld_weight.get())))
             @if let Some(cap) = cap { div.cap { dt { "≤ " (cap.max) } dd { b { "Limited. " } (upper_first(cap_reason(cap.name))) "." } } }
         }
@@ -54,21 +55,21 @@ fn about_name(domain: &DomainName, signals: &Signals<'_>) -> String {
     format!("{made_of} {}{also}.", counted(domain.length().into(), "character"))
 }
 
-fn about_market(signals: &Signals<'_>) -> String {
-    let others = signals.tld_spread.saturating_sub(1);
-    let registered = match others {
+fn about_market(signals: &Signals<'_>, siblings: &Siblings) -> String {
+    let Siblings { total, registered, leaving, .. } = *siblings;
+    let others = counted(registered, "other TLD");
+    match (registered, leaving) {
         // A label in no other TLD is mentioned only if that costs points, because it is uncertain
         // otherwise.
-        0 if signals.points.tld_spread < 0 => "Not registered in other TLDs.".to_owned(),
-        0 => "No other TLDs in our data.".to_owned(),
-        _ => format!("Registered in {}.", counted(others, "other TLD")),
-    };
-    let demand = match signals.demand() {
-        Some(Demand::Strong) => " Strong buyer demand for its words.",
-        Some(Demand::Weak) => " Weak buyer demand for its words.",
-        None => "",
-    };
-    format!("{registered}{demand}")
+        (0, _) if total == 0 && signals.points.tld_spread >= 0 => {
+            "No other TLDs in our data.".to_owned()
+        }
+        (0, _) => "Not registered in other TLDs.".to_owned(),
+        (_, 0) => format!("Registered in {others}."),
+        (1, _) => "Registered in 1 other TLD, which it is leaving.".to_owned(),
+        (all, leaving) if all == leaving => format!("Registered in {others}, all of them leaving."),
+        (_, leaving) => format!("Registered in {others}, {leaving} of them leaving."),
+    }
 }
 
 fn cap_of<'a>(signals: &'a Signals<'_>) -> Option<&'a Cap> {
@@ -155,13 +156,14 @@ mod tests {
         for text in ["solar.com", "bright-acre77.de", "xqzvkt.shop"] {
             let name = DomainName::parse(text).expect("a name");
             let scored = Scorer::shared().score(&name, Spread::of(3), &mut Scratch::default());
-            let html = reasons(&name, &scored.signals).into_string();
+            let siblings = Siblings { best: Vec::new(), total: 9, registered: 5, leaving: 3 };
+            let html = reasons(&name, &scored.signals, &siblings).into_string();
             let sums = html.split("<dt").skip(1).take(3).map(|rest| {
                 let text = rest.split(['>', '<']).nth(1).expect("points").replace('\u{2212}', "-");
                 text.parse::<i32>().expect("a number")
             });
             assert_eq!(sums.sum::<i32>(), scored.signals.points.sum(), "{html}");
-            assert!(html.contains("Registered in 2 other TLDs."), "{html}");
+            assert!(html.contains("Registered in 5 other TLDs, 3 of them leaving."), "{html}");
         }
     }
 
