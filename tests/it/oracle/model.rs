@@ -198,8 +198,17 @@ impl Name {
 
     /// Whether an adult term caps the score.
     pub fn is_adult(&self) -> bool {
+        self.caps().any(|cap| cap == "adult")
+    }
+
+    /// Whether the score is capped, leaving out the remark that a word is also a brand.
+    fn is_capped(&self) -> bool {
+        self.caps().any(|cap| cap != "alsoBrand")
+    }
+
+    fn caps(&self) -> impl Iterator<Item = &str> {
         let caps = self.signals["caps"].as_array().expect("a list");
-        caps.iter().any(|cap| cap["name"] == "adult")
+        caps.iter().filter_map(|cap| cap["name"].as_str())
     }
 }
 
@@ -266,7 +275,7 @@ impl Filter {
                 || self.languages.iter().any(|code| name.signals["language"] == **code))
             && (self.kinds.is_empty()
                 || self.kinds.iter().any(|kind| name.signals["kind"] == **kind))
-            && (!self.uncapped || name.signals["caps"] == json!([]))
+            && (!self.uncapped || !name.is_capped())
             && (self.adult || !name.is_adult())
             && self.text_passes(name)
             && self.shape_passes(name)
