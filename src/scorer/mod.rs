@@ -337,6 +337,36 @@ impl Base {
     }
 }
 
+impl Facts {
+    /// Determines the form and, for an ASCII `label`, the shape.
+    pub fn set_form(&mut self, label: &str, tokens: &[Token]) {
+        debug_assert!(
+            tokens.iter().all(|token| token.kind != TokenKind::Digits || self.digits > 0)
+        );
+        self.form = self.form_of(tokens);
+        self.shape = match self.idn {
+            true => Shape::None,
+            false => Shape::of(label, self.form),
+        };
+    }
+
+    /// Returns the form of a label with these tokens.
+    fn form_of(&self, tokens: &[Token]) -> Form {
+        let Facts { chars, digits, hyphens, letters, others, .. } = *self;
+        if hyphens + others > 0 || digits > 0 && letters > 0 {
+            Form::Other
+        } else if digits > 0 {
+            Form::Number
+        } else if tokens.iter().all(Token::is_word) {
+            [Form::Other, Form::Word, Form::Pair, Form::Phrase][tokens.len().min(3)]
+        } else if chars <= shape::SHORT {
+            Form::Letters
+        } else {
+            Form::Invented
+        }
+    }
+}
+
 /// Offset that makes [`Grade::rank`] positive.
 const RANK_BIAS: i32 = 1 << 15;
 

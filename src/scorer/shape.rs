@@ -1,9 +1,6 @@
 //! Forms of labels, and the shapes of short labels and numbers, whose market value depends on little
 //! else.
 
-use super::dictionary::{Token, TokenKind};
-use super::facts::Facts;
-
 /// Kind of a label, as far as its demand in other TLDs and the top of the scale depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
@@ -30,22 +27,6 @@ impl Form {
     /// Names used in `data/scorer/model.txt`, by number.
     pub const NAMES: [&str; Form::COUNT] =
         ["other", "word", "pair", "phrase", "invented", "letters", "number"];
-
-    /// Returns the form of a label with these tokens.
-    pub fn of(facts: &Facts, tokens: &[Token]) -> Form {
-        let Facts { chars, digits, hyphens, letters, others, .. } = *facts;
-        if hyphens + others > 0 || digits > 0 && letters > 0 {
-            Form::Other
-        } else if digits > 0 {
-            Form::Number
-        } else if tokens.iter().all(Token::is_word) {
-            [Form::Other, Form::Word, Form::Pair, Form::Phrase][tokens.len().min(3)]
-        } else if chars <= SHORT {
-            Form::Letters
-        } else {
-            Form::Invented
-        }
-    }
 }
 
 /// Maximum letters of a label that has a shape.
@@ -183,20 +164,6 @@ fn regularity(digits: &[u8]) -> Regularity {
         Regularity::None
     } else {
         Regularity::Lucky
-    }
-}
-
-impl Facts {
-    /// Determines the form and, for an ASCII `label`, the shape.
-    pub fn set_form(&mut self, label: &str, tokens: &[Token]) {
-        debug_assert!(
-            tokens.iter().all(|token| token.kind != TokenKind::Digits || self.digits > 0)
-        );
-        self.form = Form::of(self, tokens);
-        self.shape = match self.idn {
-            true => Shape::None,
-            false => Shape::of(label, self.form),
-        };
     }
 }
 
