@@ -24,9 +24,6 @@ kept-solar.org,,,registered
 solar.org,,,registered
 ";
 
-/// Names that take longer to score than a query may take.
-const NAMES_SCORED_TOO_LONG: usize = 25_000;
-
 fn served(site: &Site) -> (Server, Client) {
     let list = site.write("list.csv", LIST);
     site.ingest(&list, "2026-03-15T00:00:00Z");
@@ -387,50 +384,4 @@ fn an_index_without_trigrams_finds_the_same_and_says_so() {
         assert_ne!(before["total"], 0, "{target}");
         assert_eq!(client.get(target).json(), before, "{target}");
     }
-}
-
-/// The API, the page and the tool for agents name what narrows a query that exceeded its time budget.
-#[test]
-fn a_query_beyond_its_time_budget_gets_advice() {
-    let site = Site::new();
-    // A condition on words scores each name that never dropped, and long labels take longest.
-    let part = "understandingtranscontinentalcommunicationpartnerships";
-    let names = (0..NAMES_SCORED_TOO_LONG).map(|at| format!("{part}{at}.com,,,registered\n"));
-    let list = format!("domain,drop_date,release_date,status\n{}", names.collect::<String>());
-    let list = site.write("list.csv", &list);
-    site.ingest(&list, "2026-03-15T00:00:00Z");
-    let key = site.account("owner@example.com", "api");
-    let server = site.serve(TODAY);
-    let query = "contains=an&min_words=15&tld=com";
-    let expected = "the query exceeded its time budget: `kind`, `language`, `caps` and the number of words \
-                    are computed for each name that never dropped; add `stage` or `q`";
-    let refusal = json!({ "error": expected, "code": "query_timeout" });
-    let agents = ["account", "key", "owner@example.com", "--name", "a", "--scopes", "mcp,read"];
-    let agents = site.ok(&agents);
-    let (mut api, mut agent) = (server.client_with(&key), server.client_with(agents.trim()));
-    let of_the_api = || {
-        let answer = api.get(&format!("/api/v1/search?{query}")).answer();
-        assert_eq!(answer, (422, refusal.clone()));
-    };
-    let of_the_tool = || {
-        let arguments = json!({ "contains": "an", "min_words": 15, "tld": "com" });
-        let params = json!({ "name": "search_names", "arguments": arguments });
-        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
-        let headers = [
-            ("Content-Type", "application/json"),
-            ("Accept", "application/json, text/event-stream"),
-        ];
-        let answer = agent.send_with("POST", "/mcp", &headers, call.to_string().as_bytes());
-        assert_eq!(answer.json()["result"]["structuredContent"], refusal);
-    };
-    let of_the_page = || {
-        let page = server.client().get("/search?by=contains&q=an&min_words=15&tld=com");
-        assert_eq!(page.status, 422);
-        assert!(page.text().contains(&expected[1..]), "{}", page.text());
-    };
-    std::thread::scope(|scope| {
-        scope.spawn(of_the_api);
-        scope.spawn(of_the_tool);
-        of_the_page();
-    });
 }
