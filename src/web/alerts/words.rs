@@ -27,7 +27,10 @@ pub fn filter(filter: &Conditions) -> String {
         set("stage").map(|stages| format!("that are {}", named_stages(stages))),
     ];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
-    let others = filter.pairs().filter(|(name, _)| !OWN_FIELDS.contains(name));
+    // Adult names narrow nothing unless they are left out.
+    let all = filter.get("adult") == "include";
+    let is_other = |name: &str| !OWN_FIELDS.contains(&name) && !(all && name == "adult");
+    let others = filter.pairs().filter(|(name, _)| is_other(name));
     let others = described(&DropsParams::from_pairs(others));
     match (parts.is_empty(), others.is_empty()) {
         (true, true) => "All names".to_owned(),
