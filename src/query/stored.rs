@@ -172,9 +172,10 @@ impl Conditions {
 
     /// Approximate size in memory.
     pub fn bytes(&self) -> u64 {
-        let bytes =
-            |(name, value): (&str, &str)| 2 * size_of::<CompactString>() + name.len() + value.len();
-        self.pairs().map(bytes).sum::<usize>() as u64
+        let bytes = |(name, value): &(CompactString, CompactString)| {
+            2 * size_of::<CompactString>() + name.len() + value.len()
+        };
+        self.0.iter().map(bytes).sum::<usize>() as u64
     }
 }
 

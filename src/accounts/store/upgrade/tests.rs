@@ -8,6 +8,7 @@ use crate::data::deliveries::Message;
 use crate::data::nodes::Nodes;
 use crate::journal::fs::Disk;
 use crate::journal::{restore, set_aside};
+use crate::query::stored::Conditions;
 use crate::store::Store;
 use crate::vocab::clock::Clock;
 use crate::vocab::plan::Plans;
@@ -70,6 +71,14 @@ fn a_former_journal_is_refused_with_the_way_to_convert_it() {
         let err = open(copied(name).path()).map(drop).expect_err("refused").to_string();
         assert!(err.contains("`dropdex journal upgrade`") && !err.contains('\n'), "{err}");
     }
+}
+
+/// Returns the conditions as former versions wrote them: theirs selected adult names without saying so.
+fn former_pairs(conditions: &Conditions) -> Vec<(&str, &str)> {
+    let (adult, rest): (Vec<_>, Vec<_>) =
+        conditions.pairs().partition(|(name, _)| *name == "adult");
+    assert_eq!(adult, [("adult", "include")]);
+    rest
 }
 
 /// Returns the state as text, without the names of types.
@@ -182,8 +191,7 @@ fn dump(state: &State) -> String {
         }
         let sender = data.watch_sender.as_ref().map(|it| &*it.rule);
         for it in data.rules().chain(sender) {
-            let filter = &it.filter;
-            let filter: Vec<_> = filter.pairs().collect();
+            let filter = former_pairs(&it.filter);
             let secrets: Vec<_> =
                 it.secrets.iter().map(|it| (&it.url, it.secret.reveal())).collect();
             line!(
@@ -199,7 +207,7 @@ fn dump(state: &State) -> String {
             );
         }
         for it in data.searches() {
-            let pairs: Vec<_> = it.conditions.pairs().collect();
+            let pairs = former_pairs(&it.conditions);
             line!("search", it.id, it.name, pairs, it.created_at, it.seen);
         }
         for (name, vote) in data.votes.iter() {
