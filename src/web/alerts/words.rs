@@ -15,6 +15,9 @@ const TLDS_NAMED_MAX: usize = 6;
 
 /// Describes the filter of a rule.
 pub fn filter(filter: &Conditions) -> String {
+    if *filter == Conditions::default() {
+        return "All names".to_owned();
+    }
     let set = |name| Some(filter.get(name)).filter(|text| !text.is_empty());
     let parts = [
         set("tld").map(|tlds| format!("in {}", named_tlds(tlds))),
@@ -27,10 +30,7 @@ pub fn filter(filter: &Conditions) -> String {
         set("stage").map(|stages| format!("that are {}", named_stages(stages))),
     ];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
-    // Adult names narrow nothing unless they are left out.
-    let all = filter.get("adult") == "include";
-    let is_other = |name: &str| !OWN_FIELDS.contains(&name) && !(all && name == "adult");
-    let others = filter.pairs().filter(|(name, _)| is_other(name));
+    let others = filter.pairs().filter(|(name, _)| !OWN_FIELDS.contains(name));
     let others = described(&DropsParams::from_pairs(others));
     match (parts.is_empty(), others.is_empty()) {
         (true, true) => "All names".to_owned(),
