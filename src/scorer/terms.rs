@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use super::dictionary::Token;
 use super::facts::Caps;
 use super::label::{Label, RunKind};
+use crate::vocab::named::{named_enum, parse_named};
 
 static TABLE: &str = include_str!("../../data/scorer/terms.csv");
 
@@ -15,38 +16,25 @@ const INSIDE_LETTERS_MIN: usize = 4;
 /// them elsewhere.
 const JOINED_LETTERS_MIN: usize = 3;
 
-/// Meaning of a term; the head of the table explains each kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TermKind {
-    Slur,
-    Crude,
-    Sexual,
-    Adult,
-    Minor,
-    Abuse,
-    Care,
-    Harmless,
-    Spam,
-    Brand,
+named_enum! {
+    /// Meaning of a term; the head of the table explains each kind.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum TermKind {
+        Slur = "slur",
+        Crude = "crude",
+        Sexual = "sexual",
+        Adult = "adult",
+        Minor = "minor",
+        Abuse = "abuse",
+        Care = "care",
+        Harmless = "harmless",
+        Spam = "spam",
+        Brand = "brand",
+    }
 }
+parse_named!(TermKind);
 
 impl TermKind {
-    fn parse(text: &str) -> Option<TermKind> {
-        Some(match text {
-            "slur" => TermKind::Slur,
-            "crude" => TermKind::Crude,
-            "sexual" => TermKind::Sexual,
-            "adult" => TermKind::Adult,
-            "minor" => TermKind::Minor,
-            "abuse" => TermKind::Abuse,
-            "care" => TermKind::Care,
-            "harmless" => TermKind::Harmless,
-            "spam" => TermKind::Spam,
-            "brand" => TermKind::Brand,
-            _ => return None,
-        })
-    }
-
     /// Returns the cap of a term on its own.
     fn cap(self) -> Caps {
         match self {
@@ -96,8 +84,8 @@ impl Terms {
     pub fn load() -> Terms {
         let rows = TABLE.lines().filter(|line| !line.starts_with('#')).skip(1);
         let rows = rows.filter_map(|row| row.split_once(','));
-        let kinds: FxHashMap<_, _> =
-            rows.filter_map(|(term, kind)| Some((term, TermKind::parse(kind)?))).collect();
+        let kinds: FxHashMap<_, TermKind> =
+            rows.filter_map(|(term, kind)| Some((term, kind.parse().ok()?))).collect();
         let mut inside: FxHashMap<_, Vec<_>> = FxHashMap::default();
         for (&term, _) in kinds.iter().filter(|(_, kind)| !kind.prints()) {
             if let Some(head) = term.as_bytes().first_chunk() {
@@ -189,7 +177,7 @@ mod tests {
     fn every_row_is_listed_once_with_a_known_kind() {
         let rows: Vec<_> = TABLE.lines().filter(|line| !line.starts_with('#')).skip(1).collect();
         for row in &rows {
-            let kind = row.split_once(',').and_then(|(_, kind)| TermKind::parse(kind));
+            let kind = row.split_once(',').and_then(|(_, kind)| kind.parse::<TermKind>().ok());
             assert!(kind.is_some(), "{row}");
         }
         assert_eq!(Terms::load().kinds.len(), rows.len(), "a term is listed twice");
