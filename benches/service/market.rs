@@ -68,6 +68,16 @@ pub struct Facts {
     pub values: [u16; COLUMNS],
 }
 
+/// Which lists may hold a name (data/docs/queries.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listing {
+    Every,
+    /// Those that include adult names; the queries of the bench do not.
+    Adult,
+    /// None: the name joins minors and sex.
+    Nowhere,
+}
+
 /// Facts of one name.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
@@ -87,6 +97,7 @@ pub struct Row {
     pub registered: bool,
     /// Whether the Unicode form of the name differs.
     pub has_unicode: bool,
+    pub listing: Listing,
 }
 
 /// A name's newest drop.
@@ -310,14 +321,21 @@ impl RowMaker<'_> {
                 let tlds = open + usize::from(!is_open(at));
                 let tlds = if tlds < 255 { tlds } else { end - start } as u32;
                 let known = Spread { tlds, coverage: self.coverage };
-                let grade = Scorer::shared().base(&name, scratch).with_spread(known);
+                let base = Scorer::shared().base(&name, scratch);
+                let grade = base.with_spread(known);
+                let listing = match (base.is_prohibited(), base.is_adult()) {
+                    (true, _) => Listing::Nowhere,
+                    (false, true) => Listing::Adult,
+                    (false, false) => Listing::Every,
+                };
                 let form = unicode_form(&name);
                 let (row, drops) = self.row(name.clone());
                 if row.is_dropped() {
                     let values = values_of(&name, &row, spread, drops, scratch);
                     facts.push((at as u32, Facts { rank: grade.rank, values }));
                 }
-                rows.push(Row { dqs: grade.dqs.points(), has_unicode: form.is_some(), ..row });
+                let (dqs, has_unicode) = (grade.dqs.points(), form.is_some());
+                rows.push(Row { dqs, has_unicode, listing, ..row });
                 forms.extend(form.map(|form| (at as u32, form)));
             }
             start = end;
@@ -336,6 +354,7 @@ impl RowMaker<'_> {
             registered_again: false,
             registered: false,
             has_unicode: false,
+            listing: Listing::Every,
         };
         let periods = Periods::for_tld(name.tld());
         let mut drops = HashSet::new();

@@ -11,7 +11,7 @@ use dropdex::vocab::day::Day;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::market::{Column, Market};
+use crate::market::{Column, Listing, Market, Row};
 use crate::queries::Query;
 use crate::scan::Scan;
 
@@ -162,7 +162,8 @@ impl<'a> Peers<'a> {
 /// tabs, missing values are empty, and days are numbers.
 fn write_names(market: &Market, path: &Path) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
-    for (at, row) in market.rows().iter().enumerate() {
+    let listed = |(_, row): &(usize, &Row)| row.listing == Listing::Every;
+    for (at, row) in market.rows().iter().enumerate().filter(listed) {
         let unicode = market.unicode(at).unwrap_or_default();
         let (name, tld) = (market.text(at), market.tld(at));
         write!(out, "{name}\t{unicode}\t{tld}\t{}\t{}", row.length, row.dqs)?;

@@ -9,7 +9,7 @@ use dropdex::vocab::name::DomainName;
 use dropdex::vocab::stage::Stage;
 use regex::Regex;
 
-use crate::market::{Column, Dropped, Market, Row};
+use crate::market::{Column, Dropped, Listing, Market, Row};
 use crate::queries::{List, Query, SortBy, View};
 
 /// Expected result of a query.
@@ -50,9 +50,10 @@ impl<'a> Scan<'a> {
         let mut total = 0;
         for (at, row) in self.market.rows().iter().enumerate() {
             let tld = usize::from(row.tld);
-            let listed = of_list && self.is_listed(row, query);
+            let listed = of_list && row.listing != Listing::Nowhere && self.is_listed(row, query);
             tlds[tld] |= listed;
             let passes = listed == of_list
+                && row.listing == Listing::Every
                 && (query.tlds.is_empty() || asked[tld])
                 && query.min_dqs.is_none_or(|points| row.dqs >= points)
                 && query.max_len.is_none_or(|chars| row.length <= chars)
@@ -101,14 +102,15 @@ impl<'a> Scan<'a> {
         drop.stage(self.as_of.today, self.as_of.catch_days)
     }
 
-    /// Finds the position of `name` by binary search.
+    /// Finds the position of `name` by binary search; `None` for a name that no list holds.
     pub fn place(&self, name: &DomainName) -> Option<usize> {
         let (mut low, mut high) = (0, self.market.len());
         while low < high {
             let middle = low.midpoint(high);
             if self.market.text(middle) < name.as_str() { low = middle + 1 } else { high = middle }
         }
-        (low < self.market.len() && self.market.text(low) == name.as_str()).then_some(low)
+        let is_name = |&at: &usize| at < self.market.len() && self.market.text(at) == name.as_str();
+        Some(low).filter(is_name).filter(|&at| self.market.row(at).listing != Listing::Nowhere)
     }
 
     fn has_text(&self, at: usize, query: &Query) -> bool {
