@@ -472,7 +472,11 @@ impl Run {
             bytes += body.len();
             if let Some(known) = known.get(at) {
                 let told = names_in(body)?;
-                ensure!(told == *known, "{} lists {told:?}, a scan {known:?}", queries[at]);
+                ensure!(
+                    told == *known,
+                    "{} returns {told:?}, but a scan finds {known:?}",
+                    queries[at]
+                );
             }
             Ok(())
         })?;

@@ -65,8 +65,8 @@ impl View {
         Some(known.find(|view| view.code_mask() == set.bits()).unwrap_or(View::Stages(set)))
     }
 
-    /// Returns the position in [`View::EVERY`]; `None` for a set of several stages, for which there
-    /// are no tables.
+    /// Returns the position in [`View::EVERY`]; `None` for a set of several stages, which has no
+    /// tables.
     pub fn place(self) -> Option<usize> {
         View::EVERY.iter().position(|&other| other == self)
     }

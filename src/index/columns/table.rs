@@ -149,7 +149,7 @@ impl Table {
     }
 }
 
-/// Returns the number of parts: enough to keep every core busy, and so many that the parts in
+/// Returns the number of parts: enough to keep every core busy, and so that the parts in
 /// progress fit into memory.
 fn part_count(batches: &[Batch], room: &Room) -> usize {
     let threads = rayon::current_num_threads();
@@ -189,8 +189,8 @@ struct Merging {
 }
 
 impl Merging {
-    /// Merges the names from `from` up to `to`, of all labels or those in `labels`. Scores are
-    /// those of the whole corpus.
+    /// Merges the names from `from` up to `to`, of all labels or those in `labels`. Scores depend on
+    /// the whole corpus.
     fn run(
         batches: &[Batch],
         labels: Option<&[Batch]>,

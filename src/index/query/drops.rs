@@ -34,7 +34,7 @@ const ROWS_ABOUT: usize = 1_001;
 
 /// Page of the drops list. The page holds docs; rows are built when they are visited.
 pub struct DropsPage<'a> {
-    /// Newest drop date up to today; today if there is none, or if the view is `today`.
+    /// Newest drop date up to today; today if no name has one, or if the view is `today`.
     pub date: Day,
     /// Number of names that pass the filter, if they were to be counted.
     pub total: Option<Total>,

@@ -93,7 +93,7 @@ impl<'a> Overview<'a> {
         }
     }
 
-    /// Returns the newest drop date up to today; today if there is none.
+    /// Returns the newest drop date up to today; today if no name has one.
     pub fn newest(&self) -> Day {
         self.index.newest_drop_date(self.as_of.today).unwrap_or(self.as_of.today)
     }

@@ -133,8 +133,8 @@ const HEADS: [&str; 68] = [
     "sexy",
 ];
 
-/// Label ends, many of which sort around the dot: a hyphen sorts before it, digits and letters after
-/// it.
+/// Label ends, many of which sort around the dot: a hyphen sorts before the dot, digits and letters
+/// after it.
 const TAILS: [&str; 30] = [
     "", "", "", "", "", "-d", "-1", "-shop", "0", "1", "1a", "2", "24", "99", "a", "s", "z", "er",
     "ing", "online", "hub", "lab", "ly", "é", "ü", "ß", "-ö", "world", "я", "x",

@@ -26,7 +26,7 @@ use crate::generator::common::names::RealNames;
 
 const TODAY: &str = "2026-11-20";
 /// Minimum length of labels that only the later list has. Short ones show how much of the market the
-/// corpus has, and an index is built anew if that changes.
+/// corpus has, and a change of that leads to a new index of one layer.
 const LATER_LEN: u8 = 14;
 
 /// A name as the scan sees it.
