@@ -163,6 +163,11 @@ impl Market {
         self.rows.len()
     }
 
+    /// Returns the number of names that an index holds.
+    pub fn indexed(&self) -> usize {
+        self.rows.iter().filter(|row| row.listing != Listing::Nowhere).count()
+    }
+
     /// Returns the total bytes of all names.
     pub fn text_len(&self) -> usize {
         self.names.text_len()
