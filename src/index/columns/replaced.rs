@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use rayon::prelude::*;
 
 use crate::columns::hidden::NameCounts;
-use crate::columns::table::is_left_out;
+use crate::columns::table::{Omission, omission};
 use crate::corpus::batch::Batch;
 use crate::corpus::merge::{self, Dossiers, Merge};
 use crate::error::BuildError;
@@ -46,8 +46,8 @@ impl Replaced {
             if to.is_some_and(|to| dossier.name >= to) {
                 break;
             }
-            if is_left_out(&dossier) {
-                found.left_out += 1;
+            if let Some(why) = omission(&dossier) {
+                found.left_out += u64::from(why == Omission::Suffix);
                 continue;
             }
             found.counts.names += 1;
@@ -96,7 +96,7 @@ pub fn dates_without(
         && let Some(dossier) = names.gather()?
     {
         let is_of_one = dossier.drops.iter().any(|drop| dates.contains(&drop.date));
-        if !is_of_one || is_left_out(&dossier) {
+        if !is_of_one || omission(&dossier).is_some() {
             continue;
         }
         let label = dossier.name.get(..=dossier.label_len.into()).unwrap_or(dossier.name);

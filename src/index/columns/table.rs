@@ -216,15 +216,11 @@ impl Merging {
             if to.is_some_and(|to| dossier.name >= to) {
                 break;
             }
-            if is_left_out(&dossier) {
-                merging.left_out += 1;
-                continue;
+            match omission(&dossier) {
+                None => merging.push(&dossier)?,
+                Some(Omission::Suffix) => merging.left_out += 1,
+                Some(Omission::Prohibited) => {}
             }
-            // No list, count or page may hold such a name, so the index does not.
-            if dossier.base.is_prohibited() {
-                continue;
-            }
-            merging.push(&dossier)?;
         }
         merging.finish_label();
         Ok(merging)
@@ -395,11 +391,26 @@ pub fn open_tlds(open: usize, all: usize, is_open: bool) -> u32 {
     (if tlds < usize::from(u8::MAX) { tlds } else { all }) as u32
 }
 
-/// Returns true for a name that an index omits. Names are stored as the Public Suffix List that was
-/// compiled in at the time split them. Only a list that an operator installed is applied again.
-pub(super) fn is_left_out(dossier: &Dossier<'_>) -> bool {
+/// Why an index omits a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Omission {
+    /// Names are stored as the Public Suffix List that was compiled in at the time split them. One
+    /// that an operator installed splits this one at another dot.
+    Suffix,
+    /// The label joins minors and sex; no list, count or page may hold it.
+    Prohibited,
+}
+
+/// Returns why an index omits a name; `None` for a name that it holds.
+pub(super) fn omission(dossier: &Dossier<'_>) -> Option<Omission> {
     let is_registrable = |name| DomainName::is_registrable(name, dossier.label_len);
-    suffixes::installed().is_some() && !std::str::from_utf8(dossier.name).is_ok_and(is_registrable)
+    let is_split_elsewhere = suffixes::installed().is_some()
+        && !std::str::from_utf8(dossier.name).is_ok_and(is_registrable);
+    if is_split_elsewhere {
+        Some(Omission::Suffix)
+    } else {
+        dossier.base.is_prohibited().then_some(Omission::Prohibited)
+    }
 }
 
 /// Estimates the share of the market that the batches hold, from labels that occur in many TLDs.
@@ -436,7 +447,7 @@ fn count_open(
         if counts {
             let tld = dossier.name.get(usize::from(dossier.label_len) + 1..).unwrap_or_default();
             let is_open = std::str::from_utf8(tld).is_ok_and(|tld| Scorer::shared().is_open(tld));
-            found += u64::from(is_open && !is_left_out(&dossier));
+            found += u64::from(is_open && omission(&dossier).is_none());
         }
     }
     Ok(found)
