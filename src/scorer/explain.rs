@@ -385,6 +385,7 @@ impl ExplanationInput<'_> {
             "spam" => out.push_str("spam term"),
             "brand" | "trademark" => out.push_str("known brand"),
             "adult" => out.push_str("adult term"),
+            "minors" => out.push_str("joins minors and sex"),
             _ => out.push_str("offensive word"),
         }
     }

@@ -73,6 +73,7 @@ fn cap_word(cap: &Cap) -> &'static str {
         "brand" | "trademark" => "known brand",
         "adult" => "adult",
         "alsoBrand" => "also a brand",
+        "minors" => "not listed",
         _ => "offensive",
     }
 }
