@@ -9,15 +9,10 @@ use unicode_security::confusable_detection::skeleton;
 use super::dictionary::Token;
 use super::facts::Caps;
 use super::label::{Label, OTHER};
+use super::near::{Known, Near};
 
 static TABLE: &str = include_str!("../../data/scorer/brands.txt");
 
-/// Minimum letters of marks whose misspellings are detected, and of the misspellings; shorter ones
-/// resemble too many words.
-const NEAR_LETTERS_MIN: usize = 5;
-/// Minimum letters of marks for which any letter may be missing, any after the first may be added or
-/// changed, and the first may be mistyped.
-const ANY_LETTERS_MIN: usize = 6;
 /// Minimum letters of marks whose misspellings are detected even if the mark is not among the
 /// best-known.
 const LONG_LETTERS_MIN: usize = 8;
@@ -149,23 +144,10 @@ pub struct Brands {
     marks: FxHashMap<&'static str, Fame>,
     /// The marks in the form that [`look`] returns.
     looks: FxHashMap<String, Fame>,
-    /// Marks whose misspellings are detected, by the [`key`] of their full form and of each form
-    /// without one letter.
-    near: FxHashMap<u64, Vec<Known>>,
-    /// The keys of `near` as a Bloom filter of one bit each, which the cache holds.
-    filter: Vec<u64>,
-    /// Maximum letters of a label that can match `near`.
-    near_letters_max: usize,
+    /// Marks whose misspellings are detected.
+    near: Near,
     before: FxHashSet<&'static str>,
     behind: FxHashSet<&'static str>,
-}
-
-/// A mark whose misspellings are detected.
-#[derive(Clone, Copy)]
-struct Known {
-    mark: &'static str,
-    /// Whether any letter after the first may be added or changed.
-    any: bool,
 }
 
 /// Reads a row: the mark, its fame, and the number of asterisks.
@@ -184,32 +166,14 @@ impl Brands {
     pub fn load() -> Brands {
         let rows = TABLE.lines().filter(|line| !line.starts_with('#'));
         let rows: Vec<_> = rows.map(parse).collect();
-        let known = rows.iter().filter_map(|&(mark, fame, stars)| {
+        let near = rows.iter().filter_map(|&(mark, fame, stars)| {
             let long = fame == Fame::Mark && mark.len() >= LONG_LETTERS_MIN;
-            let any = stars > 1 || mark.len() >= ANY_LETTERS_MIN;
-            (mark.len() >= NEAR_LETTERS_MIN && (stars > 0 || long)).then_some(Known { mark, any })
+            (stars > 0 || long).then_some(Known { label: mark, any: stars > 1 })
         });
-        let (mut near, mut longest) = (FxHashMap::<_, Vec<_>>::default(), 0);
-        for known in known {
-            let mark = known.mark;
-            longest = longest.max(mark.len());
-            let mut keys: Vec<_> = keys_without(mark).collect();
-            keys.dedup();
-            for key in keys.into_iter().chain([key(mark)]) {
-                near.entry(key).or_default().push(known);
-            }
-        }
-        let mut filter = vec![0; FILTER_WORDS];
-        for &key in near.keys() {
-            let (word, bit) = place(key);
-            filter[word] |= bit;
-        }
         Brands {
             marks: rows.iter().map(|&(mark, fame, _)| (mark, fame)).collect(),
             looks: rows.iter().map(|&(mark, fame, _)| (look_of_ascii(mark), fame)).collect(),
-            near,
-            filter,
-            near_letters_max: 1 + longest,
+            near: Near::new(near),
             before: BEFORE.into_iter().collect(),
             behind: BEHIND.into_iter().collect(),
         }
@@ -248,21 +212,10 @@ impl Brands {
     /// Returns true if the label differs from a mark by one typing error, unless it is a known label
     /// or consists of words.
     fn is_near(&self, text: &str, tokens: &[Token]) -> bool {
-        if !(NEAR_LETTERS_MIN..=self.near_letters_max).contains(&text.len())
-            || self.marks.contains_key(text)
-        {
-            return false;
-        }
-        let held = |key: u64| {
-            let (word, bit) = place(key);
-            if self.filter[word] & bit == 0 {
-                return None;
-            }
-            let mut marks = self.near.get(&key).into_iter().flatten();
-            marks.find(|known| known.is_misspelt(text)).map(|known| known.mark)
-        };
-        let found = held(key(text)).or_else(|| keys_without(text).find_map(held));
-        found.is_some_and(|mark| tokens.len() > 1 && text.contains(mark) || !reads_as_words(tokens))
+        let mut misspelt = self.near.misspelt(text).filter(|_| !self.marks.contains_key(text));
+        misspelt.next().is_some_and(|(_, mark)| {
+            tokens.len() > 1 && text.contains(mark) || !reads_as_words(tokens)
+        })
     }
 
     /// Returns the caps of a mark with a word of [`BEFORE`] or [`BEHIND`].
@@ -328,81 +281,6 @@ fn look_of_ascii(label: &str) -> String {
     label.replace('0', "o").replace('1', "l").replace('m', "rn")
 }
 
-/// Multiplier of [`key`], and its inverse.
-const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-const INVERSE: u64 = 0xf1de_83e1_9937_733d;
-
-/// Length of the Bloom filter.
-const FILTER_WORDS: usize = 1 << 12;
-
-/// Returns the word and the bit of a key in the Bloom filter.
-fn place(key: u64) -> (usize, u64) {
-    let mixed = key.wrapping_mul(FACTOR);
-    ((mixed >> 52) as usize % FILTER_WORDS, 1 << (mixed >> 46 & 63))
-}
-
-/// Returns a hash of a text: its letters as digits of a number, the first one lowest.
-fn key(text: &str) -> u64 {
-    text.bytes()
-        .rev()
-        .fold(0, |key: u64, letter| key.wrapping_mul(FACTOR).wrapping_add(letter.into()))
-}
-
-/// Returns the [`key`] of each text that lacks one letter, in the order of the letters.
-fn keys_without(text: &str) -> impl Iterator<Item = u64> {
-    let (mut before, mut after, mut place) = (0u64, key(text), 1u64);
-    text.bytes().map(move |letter| {
-        after = after.wrapping_sub(letter.into()).wrapping_mul(INVERSE);
-        let key = before.wrapping_add(after.wrapping_mul(place));
-        before = before.wrapping_add(place.wrapping_mul(letter.into()));
-        place = place.wrapping_mul(FACTOR);
-        key
-    })
-}
-
-impl Known {
-    /// Returns true if `text` is the mark with one typing error that people make in marks of this
-    /// length: letters swapped, doubled, missing, added or replaced.
-    fn is_misspelt(&self, text: &str) -> bool {
-        let (mark, text) = (self.mark.as_bytes(), text.as_bytes());
-        // The first letter that differs.
-        let at = mark.iter().zip(text).take_while(|(one, other)| one == other).count();
-        match (&mark[at..], &text[at..]) {
-            ([wanted, after @ ..], [typed, rest @ ..]) if after == rest => {
-                let slipped = are_neighbours(*wanted, *typed);
-                if at > 0 { self.any || slipped } else { self.any && slipped }
-            }
-            ([one, other, after @ ..], [first, second, rest @ ..])
-                if after == rest && one == second && other == first =>
-            {
-                true
-            }
-            (after, [typed, rest @ ..]) if after == rest => {
-                at > 0 && (self.any || text[at - 1] == *typed)
-            }
-            ([_, after @ ..], rest) => after == rest && mark.len() >= ANY_LETTERS_MIN,
-            _ => false,
-        }
-    }
-}
-
-/// Returns true for letters whose keys are next to each other on an English keyboard.
-fn are_neighbours(one: u8, other: u8) -> bool {
-    /// Rows of keys; each key lies below those with the same and with the next number.
-    const ROWS: [&[u8]; 3] = [b"qwertyuiop", b"asdfghjkl", b"zxcvbnm"];
-    let place = |letter: u8| {
-        let find = |row: &&[u8]| row.iter().position(|&key| key == letter);
-        ROWS.iter().enumerate().find_map(|(row, keys)| Some((row, find(keys)?)))
-    };
-    let (Some(one), Some(other)) = (place(one), place(other)) else { return false };
-    let (upper, lower) = if one.0 <= other.0 { (one, other) } else { (other, one) };
-    match lower.0 - upper.0 {
-        0 => upper.1.abs_diff(lower.1) == 1,
-        1 => upper.1 == lower.1 || upper.1 == lower.1 + 1,
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -435,12 +313,9 @@ mod tests {
     }
 
     #[test]
-    fn keys_without_a_letter_are_those_of_the_shorter_texts() {
-        let text = "instagram";
-        let shorter = (0..text.len()).map(|at| key(&format!("{}{}", &text[..at], &text[at + 1..])));
-        assert!(keys_without(text).eq(shorter));
-        let words = BEFORE.iter().chain(&BEHIND);
-        assert!(words.clone().all(|word| (2..=WORD_LETTERS_MAX).contains(&word.len())));
+    fn words_around_marks_have_the_lengths_that_are_tried() {
+        let mut words = BEFORE.iter().chain(&BEHIND);
+        assert!(words.all(|word| (2..=WORD_LETTERS_MAX).contains(&word.len())));
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod facts;
 mod label;
 mod letters;
 mod model;
+pub mod near;
 mod percent;
 mod prebuilt;
 mod segment;
