@@ -48,6 +48,7 @@ named_enum! {
         ListedAt = "listedAt",
         PopularityRank = "popularityRank",
         SuffixRank = "suffixRank",
+        TypoOf = "typoOf",
     }
 }
 
@@ -196,6 +197,16 @@ fn push_value(row: &DropRow<'_>, member: Member, out: &mut Vec<u8>) {
             Some(rank) => push_suffix_rank(out, rank),
             None => push(out, "null"),
         },
+        Member::TypoOf => match row.typo_of {
+            Some(popular) => {
+                push(out, "{\"name\":");
+                push_json_text(out, &popular.name);
+                push(out, ",\"rank\":");
+                push_number(out, popular.rank.get());
+                push(out, "}");
+            }
+            None => push(out, "null"),
+        },
     }
 }
 
@@ -271,6 +282,7 @@ pub fn push_drop_columns(row: &DropRow<'_>, members: &[Member], out: &mut Vec<u8
             Member::SuffixRank => {
                 row.suffix_rank.iter().for_each(|rank| push_suffix_rank(out, *rank));
             }
+            Member::TypoOf => row.typo_of.iter().for_each(|popular| push(out, &popular.name)),
             Member::Kind => push(out, row.kind.as_str()),
             Member::Signals => {
                 let mut json = Vec::new();
@@ -564,6 +576,7 @@ mod tests {
                     listed_at: "2026-03-16T01:02:03.045Z".parse().expect("an instant"),
                     popularity_rank: ListRank::new(12_345),
                     suffix_rank: SuffixRank::from_tenths(4),
+                    typo_of: None,
                 };
                 let signals = serde_json::to_string(&scored.signals).expect("signals");
                 let (domain, tld, length, dqs) = (row.name, row.tld, row.length, row.dqs);
@@ -579,7 +592,7 @@ mod tests {
                          \"releaseDate\":\"2026-04-19\",\"daysToRelease\":-3,\"words\":{words},\
                          \"language\":{language},\"kind\":\"{}\",\"otherTlds\":12,\
                          \"dropCount\":2,\"listedAt\":\"2026-03-16T01:02:03.045Z\",\
-                         \"popularityRank\":12345,\"suffixRank\":0.4}}",
+                         \"popularityRank\":12345,\"suffixRank\":0.4,\"typoOf\":null}}",
                         scored.signals.kind
                     )
                 );

@@ -7,7 +7,7 @@ use std::fmt::Display;
 use compact_str::CompactString;
 
 use crate::error::{BadParameter, ParameterCode};
-use crate::filter::{Adult, CapsFilter, Digits, Filter, Hyphens, Idn};
+use crate::filter::{Adult, CapsFilter, Digits, Filter, Hyphens, Idn, TypoFilter};
 use crate::list;
 use crate::matcher::{Matcher, MatcherError};
 use crate::text::Substring;
@@ -237,6 +237,12 @@ pub const CONDITIONS: &[Condition] = &[
         )
         .feature(&[("none", "no trademarks, adult words or spam")])
         .help(&[("-caps", "no trademarks, adult words or spam")]),
+    row("typo", "typo", Kind::OneOf(&TypoFilter::NAMES, |it, word| it.filter.reading.typo = word.parse().ok()), "none")
+        .text(
+            "Labels that are one typing error from that of a name in the first 2,000 of a popularity list: without them, or nothing else. Dictionary words are no misspellings.",
+            "Misspellings of popular names.",
+        )
+        .feature(&[("none", "no misspellings of popular names"), ("only", "misspellings of popular names")]),
     row("adult", "adult", Kind::OneOf(&Adult::NAMES, |it, word| it.filter.adult = word.parse().unwrap_or_default()), "include")
         .text(
             "`exclude`, the default: without names that have an adult term. `include`: with them.",

@@ -50,6 +50,16 @@ named_enum! {
 parse_named!(Idn);
 
 named_enum! {
+    /// Condition on whether a label misspells that of a popular name.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum TypoFilter {
+        None = "none",
+        Only = "only",
+    }
+}
+parse_named!(TypoFilter);
+
+named_enum! {
     /// Condition on the caps of a score.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum CapsFilter {
@@ -218,6 +228,7 @@ pub struct ReadingFilter {
     /// Accepted kinds; empty means all.
     pub kinds: Vec<Kind>,
     pub caps: Option<CapsFilter>,
+    pub typo: Option<TypoFilter>,
 }
 
 impl Default for ReadingFilter {
@@ -228,6 +239,7 @@ impl Default for ReadingFilter {
             languages: Vec::new(),
             kinds: Vec::new(),
             caps: None,
+            typo: None,
         }
     }
 }

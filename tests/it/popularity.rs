@@ -121,6 +121,37 @@ fn ranks_are_shown_filtered_and_sorted_and_change_no_score() {
 }
 
 #[test]
+fn misspellings_of_popular_names_are_marked_and_can_be_left_out() {
+    let site = Site::new();
+    let rows = ["lighthosue.com", "lighthousees.de", "solar.com", "lighthouse.net"];
+    let rows = rows.map(|name| format!("{name},2026-03-10\n")).concat();
+    let list = site.write("list.csv", format!("domain,drop_date\n{rows}"));
+    site.ingest(&list, "2026-03-14T00:00:00Z");
+    let known = site.write("known.csv", "domain,drop_date\nlighthouze.org,\n");
+    site.ingest(&known, "2026-03-14T00:00:00Z");
+    let popular = "14,lighthouse.com\n2001,sollar.com\n9,solr.com\n";
+    ingest(&site, "tranco_X9K2_2026-03-13.csv", popular);
+    let key = site.account("owner@example.com", "api");
+    let server = site.serve(DAY);
+    let mut client = server.client_with(&key);
+    let found = client.get("/api/v1/drops?view=all&typo=only&fields=name,typoOf").json();
+    let typo =
+        json!([{"name": "lighthosue.com", "typoOf": {"name": "lighthouse.com", "rank": 14}}]);
+    assert_eq!(found["drops"], typo);
+    let rest = ["lighthouse.net", "lighthousees.de", "solar.com"].map(str::to_owned);
+    assert_eq!(names(&mut client, "&typo=none&sort=name"), rest);
+    for (query, total) in [("only", 2), ("none", 2)] {
+        let found = client.get(&format!("/api/v1/search?q=lighth&typo={query}")).json();
+        assert_eq!(found["total"], total, "{found}");
+    }
+    let said = "One typing error from lighthouse.com, rank 14.";
+    for path in ["/?view=all", "/domain/lighthosue.com", "/domain/lighthouze.org"] {
+        assert!(client.get(path).text().contains(said), "{path}");
+    }
+    assert_eq!(client.get("/api/v1/drops?typo=some").status, 400);
+}
+
+#[test]
 fn the_newest_list_of_a_kind_replaces_the_previous_one() {
     let site = site();
     let key = site.account("owner@example.com", "api");

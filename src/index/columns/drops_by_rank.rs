@@ -177,6 +177,11 @@ impl DropsByRank {
         self.properties.column(Property::Adult).value(doc) != 0
     }
 
+    /// Returns true if the label of a doc misspells that of a popular name.
+    pub fn is_typo(&self, doc: u32) -> bool {
+        self.properties.column(Property::Typo).value(doc) != 0
+    }
+
     /// Returns the unrounded score of a doc, as [`crate::scorer::Grade::rank`].
     pub fn rank(&self, doc: u32) -> u16 {
         self.fields.rank(doc)

@@ -5,6 +5,7 @@ use crate::columns::part::Part;
 use crate::columns::rank_key::{ADULT, rank_key};
 use crate::columns::table::Table;
 use crate::columns::tlds::Tlds;
+use crate::columns::typos::Typos;
 use crate::corpus::drops::DROP_RULES;
 use crate::error::BuildError;
 use crate::scorer::Coverage;
@@ -104,6 +105,7 @@ impl TestTables {
             left_out: 0,
             drop_dates: Vec::new(),
             batches,
+            typos: Typos::default(),
         }
     }
 

@@ -48,3 +48,4 @@ pub mod table;
 pub mod tlds;
 pub mod trigram_writer;
 pub mod trigrams;
+pub mod typos;

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use crate::columns::label::{MarkTest, marks_of};
 use crate::columns::rank_key::{is_adult, length_of};
 use crate::columns::slices::{RangeTest, SliceFiles, SliceTest, Slices, ValueSet};
+use crate::columns::typos::Typos;
 use crate::error::{BuildError, GenerationError};
 use crate::scorer::{Scorer, Scratch, StoredScore, Traits};
 use crate::storage::draft::Draft;
@@ -13,7 +14,7 @@ use crate::storage::files::Files;
 use crate::vocab::kind::Kind;
 use crate::vocab::language::LanguageCode;
 use crate::vocab::limits::{LABEL_CHARS_MAX, WORDS_MAX};
-use dropdex_query::filter::{Adult, Filter, ReadingFilter};
+use dropdex_query::filter::{Adult, Filter, ReadingFilter, TypoFilter};
 
 /// Offset that is added to the number of a kind for names whose score is capped.
 const CAPPED: u8 = 8;
@@ -37,10 +38,12 @@ pub enum Property {
     Drops,
     /// 1 for an adult name.
     Adult,
+    /// 1 for a label that misspells that of a popular name.
+    Typo,
 }
 
 impl Property {
-    pub const ALL: [Property; 8] = [
+    pub const ALL: [Property; 9] = [
         Property::Length,
         Property::Marks,
         Property::Words,
@@ -49,6 +52,7 @@ impl Property {
         Property::OtherTlds,
         Property::Drops,
         Property::Adult,
+        Property::Typo,
     ];
 
     fn files(self) -> SliceFiles {
@@ -65,6 +69,7 @@ impl Property {
                 (2, "listed.drops", Some(("listed.drops-docs", "listed.drops-large")))
             }
             Property::Adult => (1, "listed.adult", None),
+            Property::Typo => (1, "listed.typo", None),
         };
         SliceFiles { bits, planes, large }
     }
@@ -76,6 +81,7 @@ pub type PropertyRow = [u16; Property::ALL.len()];
 /// Returns the numbers of a dropped name with a [`rank_key`](crate::columns::rank_key::rank_key), whose
 /// label is in `others` other TLDs.
 pub fn row_of(
+    typos: &Typos,
     known: StoredScore<'_>,
     key: u16,
     others: u16,
@@ -92,6 +98,7 @@ pub fn row_of(
         others,
         drops.into(),
         is_adult(key).into(),
+        typos.of_label(known.label, traits.kind).is_some().into(),
     ]
 }
 
@@ -176,8 +183,10 @@ impl PropertyTests {
         set(Property::Adult, filter.adult == Adult::Include, ValueSet::of(|value| value == 0));
         let marks = MarkTest::new(&filter.label);
         set(Property::Marks, marks.is_open(), ValueSet::of(|value| marks.passes(value)));
-        let TraitTest { words, kinds, languages } = TraitTest::new(&filter.reading);
+        let TraitTest { words, kinds, languages, typo } = TraitTest::new(&filter.reading);
         let ReadingFilter { min_words, max_words, .. } = filter.reading;
+        let is_wanted = |value| typo.is_none_or(|typo| typo == (value != 0));
+        set(Property::Typo, typo.is_none(), ValueSet::of(is_wanted));
         let all_words = (min_words, max_words) == (0, WORDS_MAX);
         set(Property::Words, all_words, ValueSet::of(|value| words.contains(&value)));
         set(Property::Kind, kinds == ValueSet::ALL, kinds);
@@ -227,12 +236,14 @@ pub struct TraitTest {
     words: RangeInclusive<u8>,
     kinds: ValueSet,
     languages: ValueSet,
+    /// Whether the label must, or must not, misspell that of a popular name.
+    typo: Option<bool>,
 }
 
 impl TraitTest {
     /// Takes the conditions from a filter.
     pub fn new(filter: &ReadingFilter) -> TraitTest {
-        let ReadingFilter { min_words, max_words, languages, kinds, caps } = filter;
+        let ReadingFilter { min_words, max_words, languages, kinds, caps, typo } = filter;
         let is_kind = |value: u8| {
             let wanted = kinds.iter().any(|&kind| kind as u8 == value % CAPPED);
             (kinds.is_empty() || wanted) && (caps.is_none() || value < CAPPED)
@@ -249,13 +260,16 @@ impl TraitTest {
                 ValueSet::of(is_kind)
             },
             languages: ValueSet::of(is_language),
+            typo: typo.map(|typo| typo == TypoFilter::Only),
         }
     }
 
-    /// Returns true if a name passes.
-    pub fn passes(&self, traits: &Traits) -> bool {
+    /// Returns true if a label passes.
+    pub fn passes(&self, label: &str, traits: &Traits, typos: &Typos) -> bool {
+        let is_typo = || typos.of_label(label, traits.kind).is_some();
         self.words.contains(&words_of(traits))
             && self.kinds.has(kind_value(traits.kind, traits.capped))
             && self.languages.has(language_value(traits.language))
+            && self.typo.is_none_or(|typo| typo == is_typo())
     }
 }

@@ -170,7 +170,7 @@ impl DropRow {
             drop_date: part.drops.date[drop],
             release: part.drops.release[drop],
             first_batch: part.drops.first_batch[drop],
-            properties: properties::row_of(known, key, others, count, scratch),
+            properties: properties::row_of(&table.typos, known, key, others, count, scratch),
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::columns::parts::{Parts, Room, StoredPart};
 use crate::columns::rank_key::{ADULT, rank_key};
 use crate::columns::spans::Spans;
 use crate::columns::tlds::Tlds;
+use crate::columns::typos::Typos;
 use crate::corpus::batch::{BLOCK_ENTRIES, Batch, BatchMeta, head_of};
 use crate::corpus::merge::{self, Dossier, Dossiers, DropRecord};
 use crate::corpus::ranked::RankedList;
@@ -45,6 +46,7 @@ pub struct Table {
     pub drop_dates: Vec<Day>,
     /// Times of each list, by batch number minus one.
     pub batches: Vec<BatchTimes>,
+    pub typos: Typos,
 }
 
 impl Table {
@@ -111,7 +113,8 @@ impl Table {
             observed: UnixMs::from_instant(list.observed_at),
         };
         let batches = batches.iter().flat_map(Batch::lists).map(times).collect();
-        Ok(Table { parts, tlds, coverage, left_out, drop_dates, batches })
+        let typos = Typos::new(ranked);
+        Ok(Table { parts, tlds, coverage, left_out, drop_dates, batches, typos })
     }
 
     /// Returns the number of names.

@@ -463,6 +463,7 @@ fn write_parts(
     let drops = || -> Result<(), BuildError> {
         DropsByName::write(table, order.docs(), draft)?;
         DropHistory::write(table, draft)?;
+        table.typos.write(draft)?;
         drops_by_rank::write(table, order, draft)
     };
     draft.both(names, || draft.both(orders, drops))

@@ -14,6 +14,7 @@ use crate::columns::names::Names;
 use crate::columns::rank_table::RankTable;
 use crate::columns::records::ScoreRecords;
 use crate::columns::tlds::Tlds;
+use crate::columns::typos::Typos;
 use crate::error::{GenerationError, OpenError};
 use crate::query::appraise::Standing;
 use crate::query::index::{Generation, Index};
@@ -187,6 +188,7 @@ fn open_parts(manifest: Manifest, files: &Files) -> Result<Generation, Generatio
         drop_history: DropHistory::open(files, names)?,
         drops_by_rank: DropsByRank::open(files, &tlds, dropped, listed)?,
         records: ScoreRecords::open(files, dropped)?,
+        typos: Typos::open(files)?,
         tlds,
         manifest,
     };

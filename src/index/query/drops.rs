@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::columns::drops_by_rank::Wanted;
 use crate::columns::sampling::{Sample, Sampling};
 use crate::columns::slices::ones;
+use crate::columns::typos::Popular;
 use crate::error::QueryError;
 use crate::filter::{AsOf, Counting, DropFilter, Filter, RowPosition, Sort, View};
 use crate::query::facets::is_view;
@@ -21,6 +22,7 @@ use crate::query::totals::Total;
 use crate::scorer::{Restored, Scorer, Words};
 use crate::vocab::budget;
 use crate::vocab::day::Day;
+use crate::vocab::kind::Kind;
 use crate::vocab::name::{DomainName, is_a_label};
 use crate::vocab::time::UnixMs;
 use dropdex_query::filter::LabelFilter;
@@ -513,6 +515,7 @@ impl Layer {
             listed_at: self.listed_at(doc),
             popularity_rank: self.drops_by_rank.popularity().best(doc),
             suffix_rank: self.suffix_ranks().of(doc),
+            typo_of: self.typo_of(doc, known.label, signals.kind),
         })
     }
 
@@ -526,6 +529,12 @@ impl Generation {
     pub(super) fn listed_at(&self, doc: u32) -> UnixMs {
         let first_batches = self.drops_by_rank.first_batches();
         first_batches.observed(first_batches.number(doc))
+    }
+
+    /// Returns the popular name whose label the label of a doc misspells.
+    fn typo_of(&self, doc: u32, label: &str, kind: Kind) -> Option<&Popular> {
+        let is_typo = self.drops_by_rank.is_typo(doc);
+        is_typo.then(|| self.typos.of_label(label, kind)).flatten()
     }
 
     /// Loads the data from which rows are built.

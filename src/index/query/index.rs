@@ -26,6 +26,7 @@ use crate::columns::rank_table::RankTable;
 use crate::columns::records::{RecordBuffer, ScoreRecord, ScoreRecords};
 use crate::columns::suffix_ranks::SuffixRanks;
 use crate::columns::tlds::Tlds;
+use crate::columns::typos::Typos;
 use crate::error::GenerationError;
 use crate::filter::{AsOf, Facet, View};
 use crate::query::rows::{FacetValue, Lifecycle, Status};
@@ -98,6 +99,7 @@ pub struct Generation {
     /// Dropped names in rank order, and their records.
     pub(crate) drops_by_rank: DropsByRank,
     pub(crate) records: ScoreRecords,
+    pub(crate) typos: Typos,
 }
 
 impl Deref for Layer {

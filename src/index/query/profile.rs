@@ -3,6 +3,7 @@
 
 use crate::columns::drop_history::EarlierDrop;
 use crate::columns::names::NameBuf;
+use crate::columns::typos::Popular;
 use crate::filter::AsOf;
 use crate::query::appraise::Standing;
 use crate::query::index::{Index, NameRow, RowBuffers, with_row_buffers};
@@ -24,6 +25,8 @@ pub struct Profile {
     pub earlier: Vec<EarlierDrop>,
     /// Ranks on popularity lists.
     pub popularity: Vec<PopularityFact>,
+    /// The popular name whose label this one misspells.
+    pub typo_of: Option<Popular>,
 }
 
 /// The same label in another TLD.
@@ -67,7 +70,8 @@ impl Index {
         let earlier = layer.drop_history.before_latest(ordinal).collect();
         let status = layer.status(&row, as_of);
         let popularity = self.popularity(layer, &row);
-        Some(Profile { status, dqs, explanation, signals, drop, earlier, popularity })
+        let typo_of = layer.typos.of_label(label, signals.kind).cloned();
+        Some(Profile { status, dqs, explanation, signals, drop, earlier, popularity, typo_of })
     }
 
     /// Returns the latest drop of a name, if it has one, and its earlier drops, newest first.

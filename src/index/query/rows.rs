@@ -4,6 +4,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+pub use crate::columns::typos::Popular;
 use crate::scorer::{Signals, Words};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
@@ -106,6 +107,18 @@ pub struct DropRow<'a> {
     /// 0.4 is within the best 0.4 %. Rounded up to a tenth; `null` for a name that was registered again.
     #[schema(value_type = Option<f32>, minimum = 0.1, maximum = 100, required)]
     pub suffix_rank: Option<SuffixRank>,
+    /// The popular name whose label this one misspells; `null` for other labels.
+    #[schema(value_type = Option<TypoOf>, required)]
+    pub typo_of: Option<&'a Popular>,
+}
+
+/// A name in the first 2,000 of a popularity list.
+#[derive(ToSchema)]
+pub struct TypoOf {
+    pub name: String,
+    /// Best rank on the popularity lists.
+    #[schema(minimum = 1, maximum = 2_000)]
+    pub rank: u32,
 }
 
 /// Rank of a name on a popularity list of a day.

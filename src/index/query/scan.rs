@@ -349,7 +349,7 @@ impl Scan<'_> {
                     StoredScore { label, tld, spread, features: Features::NONE }
                 }
             };
-            test.passes(&Scorer::shared().traits(known, scratch))
+            test.passes(known.label, &Scorer::shared().traits(known, scratch), &self.index.typos)
         })
     }
 

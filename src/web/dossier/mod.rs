@@ -21,6 +21,7 @@ use crate::components::{
     History, actions, bell_choice, countdown, counted, date, dossier_path, grouped, name,
     name_linked, panel, part_bars, query, score, standing, watch_form,
 };
+use crate::drops::columns::typo_of;
 use crate::error::{PageError, sentence};
 use crate::fragment::{self, Wanted};
 use crate::index::Index;
@@ -372,11 +373,13 @@ impl DossierPage<'_> {
 
     /// Renders ranks on popularity lists.
     fn popularity(&self) -> Markup {
-        let facts = self.known.profile().map_or(&[][..], |profile| &profile.popularity);
-        if facts.is_empty() {
+        let Some(profile) = self.known.profile() else { return html! {} };
+        let (facts, typo) = (&profile.popularity, &profile.typo_of);
+        if facts.is_empty() && typo.is_none() {
             return html! {};
         }
         let content = html! {
+            @if let Some(popular) = typo { p { (typo_of(popular)) "." } }
             dl.facts {
                 @for fact in facts {
                     dt { (fact.list.title()) }

@@ -15,7 +15,7 @@ use crate::components::{date_text, exit_word, grouped};
 use crate::error::PageError;
 use crate::form::{Fields, Form};
 use crate::index::filter::SortKey;
-use crate::index::query::rows::{DropRow, Lifecycle};
+use crate::index::query::rows::{DropRow, Lifecycle, Popular};
 use crate::next::local_path;
 use crate::service::error::ApiError;
 use crate::viewer::Viewer;
@@ -102,7 +102,10 @@ pub fn cell(column: Column, drop: &DropRow<'_>, place: Lifecycle, today: Day) ->
     html! {
         td class=(class(column)) {
             @match column {
-                Column::Why => (drop.explanation),
+                Column::Why => {
+                    @if let Some(popular) = drop.typo_of { (typo_of(popular)) ". " }
+                    (drop.explanation)
+                },
                 Column::Length => (drop.length),
                 Column::Tlds => (drop.other_tlds),
                 Column::Words => {
@@ -120,6 +123,11 @@ pub fn cell(column: Column, drop: &DropRow<'_>, place: Lifecycle, today: Day) ->
             }
         }
     }
+}
+
+/// Says which popular name a label misspells.
+pub fn typo_of(popular: &Popular) -> Markup {
+    html! { "One typing error from " (to_unicode(&popular.name)) ", rank " (grouped(popular.rank.get().into())) }
 }
 
 fn day(day: Day, today: Day) -> Markup {

@@ -5,7 +5,7 @@
 
 mod bulk;
 mod chips;
-mod columns;
+pub mod columns;
 mod list;
 pub mod saved;
 mod side;

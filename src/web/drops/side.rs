@@ -48,7 +48,7 @@ pub fn show(shown: &Shown, found: Option<&DropsResults<'_>>, saved: &[Counted]) 
                     }
                 }
             }
-            (section(state, "Letters", &["digits", "hyphens", "idn", "caps", "adult"], letters(state), true))
+            (section(state, "Letters", &["digits", "hyphens", "idn", "caps", "typo", "adult"], letters(state), true))
             (more(shown))
         }
     }
@@ -226,6 +226,7 @@ fn letters(state: &DropsParams) -> Vec<FacetRow> {
         row("idn", "none", "No IDNs"),
         row("digits", "only", "Digits only"),
         row("caps", "none", "No trademarks or spam"),
+        row("typo", "none", "No misspellings of popular names"),
         row("adult", "include", "With adult names"),
     ]
 }

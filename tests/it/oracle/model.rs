@@ -82,6 +82,8 @@ pub struct Name {
     popularity: Vec<Value>,
     /// Tenths of a percent of the drops of its suffix, up to this one; `None` unless it is on the list.
     suffix_rank: Option<usize>,
+    /// Rank and name of the popular name that the label misspells.
+    typo_of: Option<(u64, String)>,
 }
 
 /// A name's newest drop record, with the dates that follow from it.
@@ -250,6 +252,8 @@ pub struct Filter {
     pub languages: Vec<String>,
     pub kinds: Vec<String>,
     pub uncapped: bool,
+    /// `none` or `only`.
+    pub typo: Option<&'static str>,
     /// Whether adult names pass.
     pub adult: bool,
     pub pattern: Option<String>,
@@ -276,6 +280,7 @@ impl Filter {
             && (self.kinds.is_empty()
                 || self.kinds.iter().any(|kind| name.signals["kind"] == **kind))
             && (!self.uncapped || !name.is_capped())
+            && self.typo.is_none_or(|typo| name.typo_of.is_some() == (typo == "only"))
             && (self.adult || !name.is_adult())
             && self.text_passes(name)
             && self.shape_passes(name)
@@ -412,7 +417,7 @@ pub struct DropsQuery {
 }
 
 /// Members of a row of drops.
-pub const MEMBERS: [&str; 18] = [
+pub const MEMBERS: [&str; 19] = [
     "name",
     "tld",
     "length",
@@ -431,6 +436,7 @@ pub const MEMBERS: [&str; 18] = [
     "listedAt",
     "popularityRank",
     "suffixRank",
+    "typoOf",
 ];
 /// Sort keys of drops.
 pub const SORTS: [&str; 9] =
@@ -506,6 +512,15 @@ impl Model {
                 Some(json!({"list": list, "rank": rank, "date": day, "listId": id}))
             });
             name.popularity = facts.collect();
+        }
+        let popular = popular_labels(lists);
+        for name in &mut self.names {
+            let label = name.ascii.split('.').next().expect("a label");
+            if name.signals["kind"] != "word" && !popular.contains_key(label) {
+                let near = popular.iter().filter(|(right, _)| is_misspelt(right, label));
+                name.typo_of =
+                    near.min_by_key(|(right, of)| (of.0, *right)).map(|(_, of)| of.clone());
+            }
         }
         self
     }
@@ -634,6 +649,7 @@ impl Model {
                         quoted(&words.filter_map(Value::as_str).collect::<Vec<_>>().join(" "))
                     }
                     (_, Value::Null) => String::new(),
+                    ("typoOf", of) => of["name"].as_str().expect("a name").to_owned(),
                     (_, Value::String(text)) => text.clone(),
                     (_, other) => other.to_string(),
                 }
@@ -796,6 +812,10 @@ fn row(name: &Name, members: &[&str], today: Day) -> Value {
             "otherTlds" => json!(name.spread - 1),
             "dropCount" => json!(name.drops()),
             "popularityRank" => json!(name.best_rank()),
+            "typoOf" => match &name.typo_of {
+                Some((rank, of)) => json!({"name": of, "rank": rank}),
+                None => Value::Null,
+            },
             "suffixRank" => match name.suffix_rank.expect("it is on the list") {
                 rank if rank % 10 == 0 => json!(rank / 10),
                 rank => json!(rank as f64 / 10.0),
@@ -905,6 +925,7 @@ fn known_of(
         known: None,
         popularity: Vec::new(),
         suffix_rank: None,
+        typo_of: None,
     };
     for (at, said) in facts.iter().enumerate() {
         known.learn(at, said);
@@ -972,6 +993,62 @@ impl Name {
             self.first_listed.insert(first, before.min(listed));
         }
     }
+}
+
+/// Returns rank and name of each label that is popular, by label.
+fn popular_labels(lists: &[Ranks]) -> BTreeMap<String, (u64, String)> {
+    let mut popular = BTreeMap::<String, (u64, String)>::new();
+    for (name, &rank) in lists.iter().flat_map(|list| &list.of) {
+        let label = name.split('.').next().expect("a label");
+        let is_plain = label.len() >= 5 && label.bytes().all(|octet| octet.is_ascii_lowercase());
+        if rank <= 2_000 && is_plain {
+            let found = (u64::from(rank), name.clone());
+            let held = popular.entry(label.to_owned()).or_insert_with(|| found.clone());
+            *held = found.min(held.clone());
+        }
+    }
+    popular
+}
+
+/// Whether a label is another with one typing error (data/docs/queries.md, Popular names): every way to
+/// mistype the right one is tried.
+fn is_misspelt(right: &str, typed: &str) -> bool {
+    const ROWS: [&str; 3] = ["qwertyuiop", "asdfghjkl", "zxcvbnm"];
+    let place = |letter: u8| {
+        let find = |row: &str| row.bytes().position(|key| key == letter);
+        (0..3).find_map(|row| Some((row as i32, find(ROWS[row])? as i32)))
+    };
+    let are_neighbours = |one: u8, other: u8| match (place(one), place(other)) {
+        (Some((row, at)), Some((below, beside))) if row == below => (at - beside).abs() == 1,
+        (Some((row, at)), Some((below, beside))) if row + 1 == below => {
+            at == beside || at == beside + 1
+        }
+        (Some((row, at)), Some((above, beside))) if row == above + 1 => {
+            beside == at || beside == at + 1
+        }
+        _ => false,
+    };
+    let (right, typed) = (right.as_bytes(), typed.as_bytes());
+    let any = right.len() >= 6;
+    if typed.len() < 5 || right == typed {
+        return false;
+    }
+    (0..right.len()).any(|at| {
+        let (before, after) = (&right[..at], &right[at + 1..]);
+        let missing = any && [before, after].concat() == typed;
+        let swapped = after
+            .first()
+            .is_some_and(|next| [before, &[*next, right[at]], &after[1..]].concat() == typed);
+        let replaced = typed.get(at).is_some_and(|&key| {
+            let slipped = are_neighbours(right[at], key);
+            let counts = if at > 0 { any || slipped } else { any && slipped };
+            counts && [before, &[key], after].concat() == typed
+        });
+        let added = typed.get(at + 1).is_some_and(|&key| {
+            (any || key == right[at]) && [&right[..=at], &[key], after].concat() == typed
+        });
+        missing || swapped || replaced || added
+    })
 }
 
 #[cfg(test)]

@@ -223,7 +223,7 @@ fn more(rng: &mut Rng, model: &Model, filter: &mut Filter, sent: &mut Parameters
     let name = rng.pick(model.names());
     let latest = name.latest();
     let has = |sent: &Parameters, parameter: &str| sent.iter().any(|(sent, _)| *sent == parameter);
-    let kind = rng.below(26);
+    let kind = rng.below(27);
     let texts_of = |rng: &mut Rng, parameter, sent: &mut Parameters| {
         if has(sent, parameter) { None } else { Some(texts(rng, model, parameter, sent)) }
     };
@@ -312,6 +312,11 @@ fn more(rng: &mut Rng, model: &Model, filter: &mut Filter, sent: &mut Parameters
         18 if !filter.uncapped => {
             filter.uncapped = true;
             sent.push(("caps", "none".into()));
+        }
+        26 if filter.typo.is_none() => {
+            let typo = if rng.chance(80) { "none" } else { "only" };
+            filter.typo = Some(typo);
+            sent.push(("typo", typo.into()));
         }
         19 | 20 if (filter.min_words, filter.max_words) == (None, None) => {
             let (least, width) = (rng.below(3) as u64, rng.below(2) as u64);

@@ -21,6 +21,7 @@ fn every_member() -> Value {
         "droppedFrom": "-30d", "droppedTo": "2026-03-20", "listedSince": "2026-01-01",
         "maxRank": 100_000,
         "maxSuffixRank": 50,
+        "typo": "none",
         "adult": "include",
     })
 }
