@@ -456,7 +456,7 @@ impl World {
             let mut label = String::new();
             for _ in 0..1 + self.rng.below(4) {
                 label.push_str(
-                    self.rng.pick::<&str>(&["tea", "so", "lar", "mo", "x", "port", "ri", "um"]),
+                    self.rng.pick::<&str>(&["tea", "so", "lar", "mo", "ox", "port", "ri", "um"]),
                 );
             }
             label.push_str(&self.rng.below(1_000).to_string());
