@@ -12,12 +12,12 @@ use maud::{Markup, Render, html};
 
 use crate::accounts::UserData;
 use crate::index::Total;
-use crate::index::query::rows::Lifecycle;
+use crate::index::query::rows::{Lifecycle, Popular};
 use crate::service::app::Now;
 use crate::viewer::Viewer;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
-use crate::vocab::name::DomainName;
+use crate::vocab::name::{DomainName, to_unicode};
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 
@@ -288,6 +288,11 @@ pub fn pager(previous: Option<String>, position: impl Render, next: Option<Strin
             }
         }
     }
+}
+
+/// Says which popular name a label misspells.
+pub fn typo_of(popular: &Popular) -> Markup {
+    html! { "One typing error from " (to_unicode(&popular.name)) ", rank " (grouped(popular.rank.get().into())) }
 }
 
 /// Formats a number with thousands separators: `1,234,567`.

@@ -19,9 +19,8 @@ use crate::Web;
 use crate::accounts::{UserData, WatchDetails};
 use crate::components::{
     History, actions, bell_choice, countdown, counted, date, dossier_path, grouped, name,
-    name_linked, panel, part_bars, query, score, standing, watch_form,
+    name_linked, panel, part_bars, query, score, standing, typo_of, watch_form,
 };
-use crate::drops::columns::typo_of;
 use crate::error::{PageError, sentence};
 use crate::fragment::{self, Wanted};
 use crate::index::Index;

@@ -11,11 +11,11 @@ use time::Duration;
 
 use crate::Web;
 use crate::accounts::UserData;
-use crate::components::{date_text, exit_word, grouped};
+use crate::components::{date_text, exit_word, grouped, typo_of};
 use crate::error::PageError;
 use crate::form::{Fields, Form};
 use crate::index::filter::SortKey;
-use crate::index::query::rows::{DropRow, Lifecycle, Popular};
+use crate::index::query::rows::{DropRow, Lifecycle};
 use crate::next::local_path;
 use crate::service::error::ApiError;
 use crate::viewer::Viewer;
@@ -123,11 +123,6 @@ pub fn cell(column: Column, drop: &DropRow<'_>, place: Lifecycle, today: Day) ->
             }
         }
     }
-}
-
-/// Says which popular name a label misspells.
-pub fn typo_of(popular: &Popular) -> Markup {
-    html! { "One typing error from " (to_unicode(&popular.name)) ", rank " (grouped(popular.rank.get().into())) }
 }
 
 fn day(day: Day, today: Day) -> Markup {

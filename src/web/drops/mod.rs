@@ -5,7 +5,7 @@
 
 mod bulk;
 mod chips;
-pub mod columns;
+mod columns;
 mod list;
 pub mod saved;
 mod side;
