@@ -2,6 +2,7 @@
 //! any selection of numbers as a bitmap of a window. A set is stored as a bitmap, or as a list in
 //! Elias-Fano code if that is smaller.
 
+use std::iter::Sum;
 use std::ops::Range;
 
 use crate::columns::ascending::{Ascending, AscendingBuilder};
@@ -47,6 +48,22 @@ pub struct DocSet<'a> {
     /// First unread doc of each list. A set may have a thousand lists, but only few of them have a
     /// doc in a given window.
     heads: Vec<u32>,
+}
+
+/// Lists of docs that a walk reads, and the number of docs in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lists {
+    pub count: usize,
+    pub docs: u64,
+}
+
+impl Sum for Lists {
+    fn sum<I: Iterator<Item = Lists>>(lists: I) -> Lists {
+        lists.fold(Lists::default(), |sum, more| Lists {
+            count: sum.count + more.count,
+            docs: sum.docs + more.docs,
+        })
+    }
 }
 
 /// Unread docs of a number.
@@ -240,6 +257,12 @@ impl DocSet<'_> {
     /// Returns true if the sets hold no docs.
     pub fn is_empty(&self) -> bool {
         self.bits.is_empty() && self.lists.is_empty()
+    }
+
+    /// Returns the number and the length of the lists that a walk reads.
+    pub fn lists(&self) -> Lists {
+        let docs = self.lists.iter().map(|list| list.places.len() as u64).sum();
+        Lists { count: self.lists.len(), docs }
     }
 
     /// Sets in `words` the bits of its docs, starting at doc `64 * first`. Windows come in order.

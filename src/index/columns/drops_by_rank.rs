@@ -18,7 +18,7 @@ use std::ops::{ControlFlow, Range};
 use crate::columns::checks::{Beside, DropChecks, DropColumns};
 use crate::columns::day::{DayStages, DropDates, StageDocs};
 use crate::columns::day_column::{DayColumn, DayFiles};
-use crate::columns::doc_sets::{DocSet, DocSets};
+use crate::columns::doc_sets::{DocSet, DocSets, Lists};
 use crate::columns::drop_fields::DropFields;
 use crate::columns::drop_segment::{self, NewSegment};
 use crate::columns::first_batches::FirstBatches;
@@ -353,7 +353,7 @@ impl DropsByRank {
 
     /// Calls `visit` with evenly spaced blocks of words and the bits of the docs in them that pass `filter`,
     /// ignoring its offset. Returns which part was visited; `None` if all docs should be counted instead, because
-    /// they are few, or few pass.
+    /// they are few, few pass, or a sample takes longer.
     ///
     /// # Errors
     /// As [`DropsByRank::for_each`].
@@ -368,7 +368,7 @@ impl DropsByRank {
         let mut walk = self.walk(filter, day, beside)?;
         let Range { start, end } = walk.docs;
         let words = start as usize / 64..end.div_ceil(64) as usize;
-        if words.len() <= sampling.counted {
+        if words.len() <= sampling.counted || sampling.is_dearer(walk.lists(), words.len()) {
             return Ok(None);
         }
         let (mut buffer, mut scratch) = (vec![0; sampling.words], Vec::new());
@@ -543,6 +543,16 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    /// Returns the lists of docs that the walk reads. The names that contain a required text are read as
+    /// well, so these lists do not count.
+    fn lists(&self) -> Lists {
+        if !self.candidates.is_empty() {
+            return Lists::default();
+        }
+        let sets = [&self.members, &self.excluded].into_iter().flatten().map(DocSet::lists);
+        sets.chain(self.seeker.iter().map(Seeker::lists)).sum()
+    }
+
     /// Visits the windows that may contain matches, in order, with their first word and the bits of
     /// the matches.
     fn windows(
@@ -985,7 +995,7 @@ mod tests {
     #[test]
     fn samples_are_near_and_repeatable() {
         const SPARSE: Sampling =
-            Sampling { counted: 0, words: 1, few: 1, blocks: 64, large: u32::MAX };
+            Sampling { counted: 0, words: 1, few: 1, blocks: 64, seek: 0, large: u32::MAX };
         let mut made = TestTables::new(8);
         let built = build(made.table(30_000));
         let as_of = AsOf { today: Day::from_raw(1_000).expect("a day"), catch_days: 5 };
@@ -1020,6 +1030,14 @@ mod tests {
             about += 1;
         }
         assert!(about > 100 && counted > 20 && far * 50 <= about, "{far} of {about}, {counted}");
+
+        let mut text = filter(&mut made, &built.rows);
+        (text.common, text.view) = (Filter::default(), View::All);
+        for (contains, is_counted) in [(Some("an"), true), (Some(".c"), true), (None, false)] {
+            text.contains = contains.and_then(|text| Substring::parse(text).ok());
+            let (sample, _) = ask(&text, &Sampling { seek: 1 << 20, ..SPARSE });
+            assert_eq!(sample.is_none(), is_counted, "{contains:?}");
+        }
     }
 
     #[test]

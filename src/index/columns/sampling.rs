@@ -5,6 +5,8 @@
 //! in name order. The differences between neighbouring blocks show how far an estimate may be off,
 //! and decide when a sample suffices.
 
+use crate::columns::doc_sets::Lists;
+
 /// Bounds of a sample.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampling {
@@ -16,6 +18,8 @@ pub struct Sampling {
     pub few: u32,
     /// Minimum blocks, of which the deviation is known well enough.
     pub blocks: usize,
+    /// Docs of a list that are read in the time in which a place in it is found.
+    pub seek: u64,
     /// Estimated number of matches from which on the deviation is bounded. For fewer, a quarter of the
     /// words suffices.
     pub large: u32,
@@ -31,6 +35,13 @@ impl Sampling {
     /// Part of the words that suffices for few matches.
     const LARGEST: usize = 4;
 
+    /// Returns true if counting takes no longer than a sample of `words`, because a block would need a
+    /// place in each of many lists: a text of two letters is in some forty, `.co` in hundreds.
+    pub fn is_dearer(&self, lists: Lists, words: usize) -> bool {
+        let blocks = (words / self.words / Sampling::SPARSEST).max(self.blocks);
+        words as u64 + lists.docs <= lists.count as u64 * blocks as u64 * self.seek
+    }
+
     /// Returns true if the blocks suffice. `counts` has the matches of each, in order.
     pub fn is_enough(&self, sample: &Sample, counts: &[u32]) -> bool {
         let Sample { matches, visited, words } = *sample;
@@ -44,9 +55,9 @@ impl Sampling {
 impl Default for Sampling {
     fn default() -> Sampling {
         // Small in tests, so that short lists have estimates.
-        let (counted, words, few) =
-            if cfg!(debug_assertions) { (1 << 5, 1, 4) } else { (1 << 14, 8, 32) };
-        Sampling { counted, words, few, blocks: 256, large: 90_000 }
+        let (counted, words, few, seek) =
+            if cfg!(debug_assertions) { (1 << 5, 1, 4, 0) } else { (1 << 14, 8, 32, 128) };
+        Sampling { counted, words, few, blocks: 256, seek, large: 90_000 }
     }
 }
 
@@ -90,8 +101,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_sample_of_many_short_lists_takes_longer_than_a_count() {
+        let sampling = Sampling { seek: 128, words: 8, blocks: 256, ..Sampling::default() };
+        let is_dearer = |count, docs, words| sampling.is_dearer(Lists { count, docs }, words);
+        assert!(is_dearer(37, 45_000, 23_000), "two letters");
+        assert!(is_dearer(600, 750_000, 703_000), "`.co`");
+        assert!(!is_dearer(1, 45_000, 23_000) && is_dearer(1, 5_000, 23_000));
+        assert!(!is_dearer(4, 400_000_000, 703_000));
+        assert!(!is_dearer(0, 0, 23_000), "bitmaps alone");
+    }
+
+    #[test]
     fn uneven_blocks_need_a_larger_sample() {
-        let sampling = Sampling { counted: 0, words: 1, few: 1, blocks: 256, large: 90_000 };
+        let sampling =
+            Sampling { counted: 0, words: 1, few: 1, blocks: 256, seek: 0, large: 90_000 };
         let is_enough = |counts: &[u32], part: usize| {
             let matches = counts.iter().sum();
             let sample = Sample { matches, visited: counts.len(), words: counts.len() * part };

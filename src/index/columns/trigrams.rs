@@ -21,7 +21,7 @@ use tantivy::{InvertedIndexReader, SegmentReader};
 
 use crate::columns::alphabet::ALPHABET;
 use crate::columns::char_docs::CharDocs;
-use crate::columns::doc_sets::{DocSet, DocSets, mark_docs};
+use crate::columns::doc_sets::{DocSet, DocSets, Lists, mark_docs};
 use crate::columns::drop_fields::DropFields;
 use crate::columns::drop_segment::GRAM;
 use crate::columns::idn::alias_of;
@@ -409,6 +409,17 @@ impl Seeker<'_> {
         }
     }
 
+    /// Returns the lists of docs that a walk reads. A name that must be read counts as
+    /// [`POSTINGS_PER_READ`] docs.
+    pub fn lists(&self) -> Lists {
+        let in_label = match &self.label {
+            InLabel::All | InLabel::None => Lists::default(),
+            InLabel::Letter(docs) => docs.lists(),
+            InLabel::Posted(posted) => posted.lists(),
+        };
+        [self.tlds.lists(), in_label].into_iter().sum()
+    }
+
     /// Returns a lower bound of the first match that is `from` or later, if any.
     ///
     /// # Errors
@@ -438,6 +449,16 @@ fn push_docs(start: u32, words: &[u64], docs: &mut Vec<u32>) {
 }
 
 impl Posted<'_> {
+    /// See [`Seeker::lists`].
+    fn lists(&self) -> Lists {
+        let names = self.freqs.iter().copied().min().filter(|_| !self.exact).unwrap_or_default();
+        let terms = Lists {
+            count: self.unions.iter().map(|union| union.terms.len()).sum(),
+            docs: self.freqs.iter().sum::<u64>() + names * POSTINGS_PER_READ,
+        };
+        [terms, self.tails.as_ref().map(DocSet::lists).unwrap_or_default()].into_iter().sum()
+    }
+
     /// Clears the bits of the docs that are missing in one of the unions.
     fn keep(&mut self, first: usize, words: &mut [u64], scratch: &mut Vec<u64>) -> io::Result<()> {
         if let Some(tails) = &mut self.tails {
