@@ -74,7 +74,7 @@ pub use words::Words;
 /// Version of the scorer. The version must be incremented on any change to a score, a signal or the
 /// stored features; the next rebuild then scores the whole corpus again. The wording of
 /// explanations does not count.
-pub const SCORER_VERSION: u32 = 9;
+pub const SCORER_VERSION: u32 = 10;
 
 /// Dictionaries, letter statistics, suffix weights and brands. Immutable.
 pub struct Scorer {
