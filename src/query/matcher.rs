@@ -384,7 +384,15 @@ impl Shape {
                 'A' => &|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit(),
                 '?' => &|_| true,
                 'a'..='z' | '0'..='9' | '-' => &|byte| char::from(byte) == symbol,
-                _ if !symbol.is_ascii() && symbol.is_alphanumeric() => &|_| false,
+                // Labels also hold combining marks and symbols such as `❤`. U+FFFD stands for a
+                // character that no label holds.
+                _ if !symbol.is_ascii()
+                    && symbol != char::REPLACEMENT_CHARACTER
+                    && !symbol.is_whitespace()
+                    && !symbol.is_control() =>
+                {
+                    &|_| false
+                }
                 _ => return Err(MatcherError::Symbol { at, symbol }),
             };
             (0..128).filter(|&byte| accepts(byte)).for_each(|byte| {

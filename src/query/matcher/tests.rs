@@ -86,6 +86,11 @@ fn pattern_symbols_match_their_characters() {
     assert!(matches("MüNchen".to_lowercase().as_str(), "münchen"));
     assert!(matches("mu\u{308}L*", "münchen") && matches("LLL", "日本語"));
     assert!(matches("NNNN", "2026") && !matches("NNNN", "20-6"));
+    assert!(matches("ถ่ายท*", "ถ่ายทอดสด") && !matches("ถ่ายท*", "ถายทอดสด"), "with a combining mark");
+    assert!(matches("*❤", "i❤") && matches("कि*", "किताब"));
+    for none in ["a\u{3000}ü", "ü\u{85}b", "ü\u{fffd}", "ü\u{e000}"] {
+        assert!(Matcher::pattern(none).is_err(), "{none:?}");
+    }
     let long = "?".repeat(63);
     assert!(matches(&long, &"a".repeat(63)) && !matches(&long, &"a".repeat(62)));
     for (pattern, error) in [
