@@ -310,19 +310,24 @@ def write(path, market, fit, found):
         own_points = values[market.facts[by], np.searchsorted(edges, market.facts[fact], side="right")]
         sums = sums + (own_points if part in ("length", "tldSpread") else own_points * np.array(weights)[market.suffix] / 100)
     sums = sums + market.facts["market"] * np.array(weights)[market.suffix] / 100 + IDN * market.facts["idn"]
-    anchors = [(int(np.quantile(sums[day], 1 - share)), score) for share, score in ANCHORS]
-    # Scores are rounded: 100 is reached halfway to the last anchor.
-    anchors[-1] = (2 * anchors[-1][0] - anchors[-2][0], 100)
-    (first, _), (second, _) = anchors[:2]
-    anchors.insert(0, (first - (second - first) * 13 // 20, 0))
     header = [line for line in path.read_text().splitlines() if line.startswith("#")]
     text = [*header, "start " + " ".join(map(str, default)), "slope " + " ".join(map(str, weights))]
-    text.append("scale " + " ".join(f"{total} {score}" for total, score in anchors))
+    text.append(scale_of(sums[day]))
     text += [f"suffix {tld} {value}" for tld, value in points.items()]
     for part, fact, by, edges, values in tables:
         text += ["", f"table {part} {fact} {by}", " ".join(["edges", *map(str, edges)])]
         text += [f"{one} " + " ".join(str(int(value)) for value in row) for one, row in zip(SUFFIXES if by == "suffix" else LENGTHS, values)]
     path.write_text("\n".join(text) + "\n")
+
+
+def scale_of(sums):
+    """Returns the line of the scale, from the sums of a day."""
+    anchors = [(int(np.quantile(sums, 1 - share)), score) for share, score in ANCHORS]
+    # Scores are rounded: 100 is reached halfway to the last anchor.
+    anchors[-1] = (2 * anchors[-1][0] - anchors[-2][0], 100)
+    (first, _), (second, _) = anchors[:2]
+    anchors.insert(0, (first - (second - first) * 4 // 5, 0))
+    return "scale " + " ".join(f"{total} {score}" for total, score in anchors)
 
 
 def combined(market, table, slope, scale):

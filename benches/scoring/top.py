@@ -16,8 +16,8 @@ from scipy.optimize import minimize
 
 import pairs
 from evaluation import FOLDS, Evaluation, auc
-from fit import LENGTHS, SUFFIXES
-from market import ANCHORS, FORMS, ROOT, Market, class_of, read_model, report
+from fit import SUFFIXES
+from market import FORMS, ROOT, Market, class_of, read_model, report, scale_of
 
 SHAPES = (
     "Digits8 Digits7 Digits6 Pattern6 Digits5 Letters4 Lucky5 Choice4 Pattern5 Spoken4 Best5 "
@@ -218,10 +218,11 @@ class Joint:
 
     def matched(self, name, draws=3):
         """Draws pairs of a wanted name and another of the same suffix and length."""
-        groups, evaluation = defaultdict(lambda: ([], [])), self.evaluation
-        for row in evaluation.rows(name):
-            groups[evaluation.tld[row], len(evaluation.label_text[row])][evaluation.wanted[row]].append(row)
-        drawn = [(one, other) for others, wanted in groups.values() if others for one in wanted for other in self.draw.choice(others, draws)]
+        drawn = []
+        for rows in alike(self.evaluation, name):
+            wanted = self.evaluation.wanted[rows].astype(bool)
+            if not wanted.all():
+                drawn += [(one, other) for one in rows[wanted] for other in self.draw.choice(rows[~wanted], draws)]
         return np.array(drawn).T
 
     def priced(self, draws=6):
@@ -297,12 +298,18 @@ class Joint:
         print("; ".join(f"{name} {within(self.evaluation, name, labelled):.4f}" for name in MATCHED) + " within suffix and length")
 
 
-def within(evaluation, name, scores):
-    """AUC within groups of names of the same suffix and length, weighted by their wanted names."""
-    groups, total, count = defaultdict(list), 0.0, 0
+def alike(evaluation, name):
+    """Yields the names of a set that have the same suffix and length, as an array of rows."""
+    groups = defaultdict(list)
     for row in evaluation.rows(name):
         groups[evaluation.tld[row], len(evaluation.label_text[row])].append(row)
-    for rows in map(np.array, groups.values()):
+    yield from map(np.array, groups.values())
+
+
+def within(evaluation, name, scores):
+    """AUC within groups of names of the same suffix and length, weighted by their wanted names."""
+    total, count = 0.0, 0
+    for rows in alike(evaluation, name):
         wanted = int(evaluation.wanted[rows].sum())
         if 0 < wanted < len(rows):
             total, count = total + wanted * auc(evaluation.wanted[rows], scores[rows]), count + wanted
@@ -314,13 +321,7 @@ def write_scale(path, ranks):
     lines = path.read_text().splitlines()
     values = [int(value) for line in lines if line.startswith("scale ") for value in line.split()[1:]]
     base = next(total for total, score in zip(values[::2], values[1::2]) if score == 20)
-    sums = ranks - 2**15 + base
-    anchors = [(int(np.quantile(sums, 1 - share)), score) for share, score in ANCHORS]
-    # Scores are rounded: 100 is reached halfway to the last anchor.
-    anchors[-1] = (2 * anchors[-1][0] - anchors[-2][0], 100)
-    (first, _), (second, _) = anchors[:2]
-    anchors.insert(0, (first - (second - first) * 4 // 5, 0))
-    text = "scale " + " ".join(f"{total} {score}" for total, score in anchors)
+    text = scale_of(ranks - 2**15 + base)
     path.write_text("\n".join(text if line.startswith("scale ") else line for line in lines) + "\n")
 
 
