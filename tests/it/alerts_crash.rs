@@ -126,11 +126,11 @@ fn every_match_arrives_after_kills() {
     world.restart();
     world.settle();
     let changes = world.check_watched();
-    let told: usize = world.rules.iter().map(|rule| rule.told.len() * rule.paths.len()).sum();
+    let matches: usize = world.rules.iter().map(|rule| rule.told.len() * rule.paths.len()).sum();
     let received = world.received();
     let ids: BTreeSet<&str> = received.iter().map(|one| one.id.as_str()).collect();
     say(&format!(
-        "{} kills ({:?}) over {} lists and {} rules: {told} matches and {changes} changes of {} watched \
+        "{} kills ({:?}) over {} lists and {} rules: {matches} matches and {changes} changes of {} watched \
          names delivered in {} messages, {} requests, {} of them refused",
         world.killed(),
         world.kills,
@@ -141,7 +141,7 @@ fn every_match_arrives_after_kills() {
         received.len(),
         received.iter().filter(|one| !one.taken).count(),
     ));
-    assert!(told > kills, "too few matches: {told}");
+    assert!(matches > kills, "too few matches: {matches}");
     assert!(changes > kills, "too few changes: {changes}");
 }
 
