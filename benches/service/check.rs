@@ -64,26 +64,30 @@ struct Known {
     latest_drop: Option<LatestDrop>,
 }
 
-/// Compares responses of the index with a scan, row by row.
+/// The names of a page, in order.
+pub type Names = Vec<String>;
+
+/// Compares responses of the index with a scan, row by row, and returns the pages of the scan.
 ///
 /// # Errors
 ///
 /// The first query whose responses differ, with both.
-pub fn lists(index: &Index, scan: Scan<'_>, queries: &[Query]) -> anyhow::Result<()> {
-    queries.par_iter().try_for_each(|query| match query.list {
+pub fn lists(index: &Index, scan: Scan<'_>, queries: &[Query]) -> anyhow::Result<Vec<Names>> {
+    let compared = queries.par_iter().map(|query| match query.list {
         List::Search | List::Suggest => {
             let told: Found = ask(index, scan, &query.ask()?)?;
             let known = found(scan, query);
             ensure!(told == known, "{query} gives\n{told:?}\na scan gives\n{known:?}");
-            Ok(())
+            Ok(known.results.into_iter().map(|row| row.domain).collect())
         }
         List::Drops => {
             let told: Listed = ask(index, scan, &query.ask()?)?;
             let known = listed(scan, query);
             ensure!(told == known, "{query} gives\n{told:?}\na scan gives\n{known:?}");
-            Ok(())
+            Ok(known.drops.into_iter().map(|row| row.name).collect())
         }
-    })
+    });
+    compared.collect()
 }
 
 /// Compares dossiers with the content of the lists.

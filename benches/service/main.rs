@@ -108,11 +108,7 @@ struct Table {
 
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
-        Some(Command::Measure(size)) => {
-            let report = measure::run(&size)?;
-            fs::write(&size.json, serde_json::to_vec(&report)?)
-                .with_context(|| size.json.display().to_string())
-        }
+        Some(Command::Measure(size)) => measure::run(&size),
         Some(Command::Table(table)) => show(&table),
         Some(Command::Bare { bytes }) => bare::serve(bytes),
         Some(Command::Filter(_)) | None => Ok(()),

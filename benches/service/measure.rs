@@ -12,11 +12,10 @@ use dropdex::index::Index;
 use dropdex::index::filter::{AsOf, Counting, DropFilter, Facet};
 use dropdex::vocab::clock::Clock;
 use dropdex::vocab::limits::{CATCH_DAYS_DEFAULT, DROPS_OFFSET_MAX};
-use rayon::prelude::*;
 
 use crate::answer::{Ask, answer};
 use crate::bare::{self, Bare};
-use crate::check;
+use crate::check::{self, Names};
 use crate::client;
 use crate::common::drops::{Drops, Mix};
 use crate::common::names::RealNames;
@@ -68,12 +67,19 @@ struct Run {
     report: Report,
 }
 
-/// Computes all figures of one size.
+/// Pages that a scan found for the first queries of the mixes that are sent over HTTP.
+struct Scanned {
+    search: Vec<Names>,
+    suggest: Vec<Names>,
+    drops: Vec<Names>,
+}
+
+/// Computes all figures of one size, and writes them to its file after each step.
 ///
 /// # Errors
 ///
-/// A stage fails, or a response is wrong.
-pub fn run(size: &crate::Measure) -> anyhow::Result<Report> {
+/// A stage fails, a response is wrong, or the file cannot be written.
+pub fn run(size: &crate::Measure) -> anyhow::Result<()> {
     progress("making the corpus");
     let mix = if size.all_dropped { Mix::ALL_DROPPED } else { Mix::MARKET };
     let drops = Drops::new(size.seed, size.today, mix);
@@ -83,21 +89,26 @@ pub fn run(size: &crate::Measure) -> anyhow::Result<Report> {
     run.stage_figures(&built)?;
     let mixes = Mixes::draw(&run.market, size.seed, QUERIES);
     let index = Arc::new(run.open(&built)?);
+    // A run takes hours at some sizes: what is measured stays if a later step fails.
+    run.report.save(&size.json)?;
     progress("comparing results with a scan");
     let hard = hard::queries(run.scan(), size.seed);
-    run.check(&index, &mixes, &hard)?;
+    let scanned = run.check(&index, &mixes, &hard)?;
     progress("asking in this process");
     run.mix_figures(&index, &mixes)?;
     run.hard_figures(&index, &hard)?;
+    run.report.save(&size.json)?;
     progress("asking over HTTP");
-    run.http_figures(&index, &mixes)?;
+    run.http_figures(&index, &mixes, &scanned)?;
+    run.report.save(&size.json)?;
     if !size.without_peers {
         run.peer_figures(&index, &mixes, &built)?;
+        run.report.save(&size.json)?;
     }
     drop(index);
     progress("taking in a day's list");
     run.day_figures()?;
-    Ok(run.report)
+    run.report.save(&size.json)
 }
 
 /// Prints the current step to standard error.
@@ -252,12 +263,17 @@ impl Run {
         Ok(index)
     }
 
-    fn check(&mut self, index: &Index, mixes: &Mixes, hard: &[Hard]) -> anyhow::Result<()> {
+    fn check(&mut self, index: &Index, mixes: &Mixes, hard: &[Hard]) -> anyhow::Result<Scanned> {
         let checked = self.checked();
-        for (_, queries) in mixes.lists() {
-            check::lists(index, self.scan(), &queries[..checked])?;
-        }
-        check::lists(index, self.scan(), &mixes.filters[..checked])?;
+        let list = |queries: &[Query]| check::lists(index, self.scan(), &queries[..checked]);
+        let scanned = Scanned {
+            search: list(&mixes.search)?,
+            suggest: list(&mixes.suggest)?,
+            drops: list(&mixes.drops)?,
+        };
+        list(&mixes.search_narrow)?;
+        list(&mixes.drops_long)?;
+        list(&mixes.filters)?;
         // Conditions on texts make a scan of all names slower.
         let texts = [&mixes.long_texts, &mixes.short_texts, &mixes.letter_kinds];
         for queries in [&mixes.shapes, &mixes.whole].into_iter().chain(texts) {
@@ -271,7 +287,7 @@ impl Run {
              names before anything was timed (200 of a mix; fewer above 10 M names), and as many \
              bodies over HTTP.",
         );
-        Ok(())
+        Ok(scanned)
     }
 
     fn checked(&self) -> usize {
@@ -422,17 +438,22 @@ impl Run {
         Ok(())
     }
 
-    fn http_figures(&mut self, index: &Arc<Index>, mixes: &Mixes) -> anyhow::Result<()> {
+    fn http_figures(
+        &mut self,
+        index: &Arc<Index>,
+        mixes: &Mixes,
+        scanned: &Scanned,
+    ) -> anyhow::Result<()> {
         let clock = Clock::pinned_to(self.as_of.today);
         let service = Service::new(Arc::clone(index), &self.folders.accounts(), clock)?;
         let own = service.listen(&[])?;
-        for (name, path, queries, goal) in [
-            ("search", "/bare/search", &mixes.search, "0.5"),
-            ("suggest", "/bare/suggest", &mixes.suggest, "0.7"),
-            ("drops, limit 20", "/bare/drops", &mixes.drops, "0.4"),
+        for (name, path, queries, known, goal) in [
+            ("search", "/bare/search", &mixes.search, &scanned.search, "0.5"),
+            ("suggest", "/bare/suggest", &mixes.suggest, &scanned.suggest, "0.7"),
+            ("drops, limit 20", "/bare/drops", &mixes.drops, &scanned.drops, "0.4"),
         ] {
             let targets: Vec<String> = queries.iter().map(Query::target).collect();
-            let mean_bytes = self.check_bodies(own, service.key(), &targets, queries)?;
+            let mean_bytes = check_bodies(own, service.key(), &targets, known)?;
             if !wrk::is_there() {
                 self.note("HTTP was not measured: there is no `wrk`.");
                 continue;
@@ -454,34 +475,6 @@ impl Run {
             self.http_rows(name, mean_bytes, &turns, goal);
         }
         Ok(())
-    }
-
-    /// Sends every request once, compares the names in the first responses with a scan, and returns the
-    /// mean size of the bodies in bytes.
-    fn check_bodies(
-        &self,
-        address: SocketAddr,
-        key: &str,
-        targets: &[String],
-        queries: &[Query],
-    ) -> anyhow::Result<usize> {
-        let (scan, some) = (self.scan(), &queries[..self.checked()]);
-        let known: Vec<Vec<&str>> =
-            some.par_iter().map(|query| scan.names(&scan.answer(query))).collect();
-        let mut bytes = 0;
-        client::ask_each(address, key, targets, |at, body| {
-            bytes += body.len();
-            if let Some(known) = known.get(at) {
-                let told = names_in(body)?;
-                ensure!(
-                    told == *known,
-                    "{} returns {told:?}, but a scan finds {known:?}",
-                    queries[at]
-                );
-            }
-            Ok(())
-        })?;
-        Ok(bytes / targets.len().max(1))
     }
 
     fn http_rows(&mut self, name: &str, bytes: usize, [mix, same, bare]: &[Turns; 3], goal: &str) {
@@ -591,8 +584,28 @@ impl Run {
     }
 }
 
+/// Sends every request once, compares the names in the first responses with those of a scan, and
+/// returns the mean size of the bodies in bytes.
+fn check_bodies(
+    address: SocketAddr,
+    key: &str,
+    targets: &[String],
+    known: &[Names],
+) -> anyhow::Result<usize> {
+    let mut bytes = 0;
+    client::ask_each(address, key, targets, |at, body| {
+        bytes += body.len();
+        if let Some(known) = known.get(at) {
+            let (told, target) = (names_in(body)?, &targets[at]);
+            ensure!(told == *known, "{target} returns {told:?}, but a scan finds {known:?}");
+        }
+        Ok(())
+    })?;
+    Ok(bytes / targets.len().max(1))
+}
+
 /// Returns the names of the rows of a page, in order.
-fn names_in(body: &[u8]) -> anyhow::Result<Vec<String>> {
+fn names_in(body: &[u8]) -> anyhow::Result<Names> {
     let page: serde_json::Value = serde_json::from_slice(body)?;
     let lists = ["results", "drops", "names"].map(|list| page[list].as_array());
     let rows = lists.into_iter().flatten().next();

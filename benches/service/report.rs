@@ -3,7 +3,9 @@
 
 use std::fmt::{self, Write};
 use std::fs;
+use std::path::Path;
 
+use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
 use crate::timing::Timing;
@@ -69,6 +71,17 @@ pub struct Report {
     pub points: Vec<Point>,
     /// Notes on the figures, for all sizes or for one.
     pub notes: Vec<String>,
+}
+
+impl Report {
+    /// Writes the results as JSON to `path`, in place of earlier ones.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub fn save(&self, path: &Path) -> anyhow::Result<()> {
+        fs::write(path, serde_json::to_vec(self)?).with_context(|| path.display().to_string())
+    }
 }
 
 /// Renders the Markdown of some runs, the smallest first.
