@@ -137,7 +137,7 @@ fn due(release: Day, today: Day) -> Markup {
         1..=4 => format!("d{ahead}"),
         _ => "later".to_owned(),
     };
-    html! { td.due.(class) title=(release) { (date_text(release, today)) } }
+    html! { td.due.(class) { (date_text(release, today)) } }
 }
 
 /// Renders the state of a name according to the calendar; no registry has confirmed it.
