@@ -1,6 +1,8 @@
 //! Compares responses of the index with those of a scan, because timings of wrong responses are
 //! worthless.
 
+use std::fmt::{Debug, Display};
+
 use anyhow::ensure;
 use dropdex::index::Index;
 use dropdex::vocab::limits::SEARCH_TOTAL_MAX;
@@ -73,21 +75,20 @@ pub type Names = Vec<String>;
 ///
 /// The first query whose responses differ, with both.
 pub fn lists(index: &Index, scan: Scan<'_>, queries: &[Query]) -> anyhow::Result<Vec<Names>> {
-    let compared = queries.par_iter().map(|query| match query.list {
-        List::Search | List::Suggest => {
-            let told: Found = ask(index, scan, &query.ask()?)?;
-            let known = found(scan, query);
-            ensure!(told == known, "{query} gives\n{told:?}\na scan gives\n{known:?}");
-            Ok(known.results.into_iter().map(|row| row.domain).collect())
-        }
-        List::Drops => {
-            let told: Listed = ask(index, scan, &query.ask()?)?;
-            let known = listed(scan, query);
-            ensure!(told == known, "{query} gives\n{told:?}\na scan gives\n{known:?}");
-            Ok(known.drops.into_iter().map(|row| row.name).collect())
-        }
+    let pages = queries.par_iter().map(|query| {
+        let ask = query.ask()?;
+        Ok(match query.list {
+            List::Search | List::Suggest => {
+                let page = same(index, scan, &ask, query, found(scan, query))?;
+                page.results.into_iter().map(|row| row.domain).collect()
+            }
+            List::Drops => {
+                let page = same(index, scan, &ask, query, listed(scan, query))?;
+                page.drops.into_iter().map(|row| row.name).collect()
+            }
+        })
     });
-    compared.collect()
+    pages.collect()
 }
 
 /// Compares dossiers with the content of the lists.
@@ -97,17 +98,28 @@ pub fn lists(index: &Index, scan: Scan<'_>, queries: &[Query]) -> anyhow::Result
 /// The first name whose dossier differs, with both.
 pub fn dossiers(index: &Index, scan: Scan<'_>, names: &[DomainName]) -> anyhow::Result<()> {
     for name in names {
-        let told: Option<Known> = ask(index, scan, &Ask::Dossier(name.clone()))?;
         let known = scan.place(name).map(|at| known(scan, at));
-        ensure!(told == known, "the dossier of {name} says\n{told:?}\nlists say\n{known:?}");
+        same(index, scan, &Ask::Dossier(name.clone()), name, known)?;
     }
     Ok(())
 }
 
-fn ask<T: DeserializeOwned>(index: &Index, scan: Scan<'_>, ask: &Ask) -> anyhow::Result<T> {
+/// Returns `known`, the response of a scan, if the index gives the same one to `ask`; `what` names it.
+fn same<T>(
+    index: &Index,
+    scan: Scan<'_>,
+    ask: &Ask,
+    what: &impl Display,
+    known: T,
+) -> anyhow::Result<T>
+where
+    T: DeserializeOwned + PartialEq + Debug,
+{
     let mut body = Vec::new();
     answer(index, ask, scan.as_of, &mut body)?;
-    Ok(serde_json::from_slice(&body)?)
+    let returned: T = serde_json::from_slice(&body)?;
+    ensure!(returned == known, "{what}: the index returns\n{returned:?}\na scan finds\n{known:?}");
+    Ok(known)
 }
 
 fn found(scan: Scan<'_>, query: &Query) -> Found {

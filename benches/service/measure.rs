@@ -266,14 +266,12 @@ impl Run {
     fn check(&mut self, index: &Index, mixes: &Mixes, hard: &[Hard]) -> anyhow::Result<Scanned> {
         let checked = self.checked();
         let list = |queries: &[Query]| check::lists(index, self.scan(), &queries[..checked]);
-        let scanned = Scanned {
-            search: list(&mixes.search)?,
-            suggest: list(&mixes.suggest)?,
-            drops: list(&mixes.drops)?,
-        };
-        list(&mixes.search_narrow)?;
-        list(&mixes.drops_long)?;
+        let [search, search_narrow, drops, drops_long] =
+            mixes.lists().map(|(_, queries)| list(queries));
+        search_narrow?;
+        drops_long?;
         list(&mixes.filters)?;
+        let scanned = Scanned { search: search?, suggest: list(&mixes.suggest)?, drops: drops? };
         // Conditions on texts make a scan of all names slower.
         let texts = [&mixes.long_texts, &mixes.short_texts, &mixes.letter_kinds];
         for queries in [&mixes.shapes, &mixes.whole].into_iter().chain(texts) {
@@ -596,8 +594,11 @@ fn check_bodies(
     client::ask_each(address, key, targets, |at, body| {
         bytes += body.len();
         if let Some(known) = known.get(at) {
-            let (told, target) = (names_in(body)?, &targets[at]);
-            ensure!(told == *known, "{target} returns {told:?}, but a scan finds {known:?}");
+            let (returned, target) = (names_in(body)?, &targets[at]);
+            ensure!(
+                returned == *known,
+                "{target} returns {returned:?}, but a scan finds {known:?}"
+            );
         }
         Ok(())
     })?;

@@ -74,7 +74,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Writes the results as JSON to `path`, in place of earlier ones.
+    /// Writes the results as JSON to `path`, and replaces earlier ones.
     ///
     /// # Errors
     ///
