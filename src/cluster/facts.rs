@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A node, as `dropdex cluster status` shows it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeFacts {
     pub node: String,

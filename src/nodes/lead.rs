@@ -13,7 +13,8 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::peers::Peers;
 use crate::accounts::{Lead, Store};
 
-/// Silence of the leader after which any node may take the lead.
+/// Silence of the leader after which any node may take the lead. Counted from the beginning of its
+/// term at the earliest.
 pub const SILENCE_MAX: Duration = Duration::from_secs(5);
 /// Duration of failing writes after which a leader steps down.
 const CUT_OFF_MAX: Duration = Duration::from_secs(4);
@@ -88,7 +89,7 @@ impl Candidate {
     fn is_free(&self, lead: &Lead) -> bool {
         let Some(leader) = &lead.node else { return true };
         self.store.is_node(leader)
-            || self.peers.has_not_led_for(leader, Instant::now()) > SILENCE_MAX
+            || self.peers.has_not_led_for(leader, lead.term, Instant::now()) > SILENCE_MAX
     }
 
     /// Returns true if this node can do the work: it must reach the log and know the day.

@@ -13,7 +13,7 @@ pub mod store;
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta};
 use tokio::sync::{Notify, watch};
@@ -119,7 +119,7 @@ impl LocalNode {
             held: Mutex::new(held),
             hashed: Default::default(),
         });
-        let peers = Arc::new(Peers::new(Instant::now()));
+        let peers = Arc::new(Peers::default());
         let (may_lead, stop) = (settings.may_lead, || until(stopped.clone()));
         let facts = {
             let (store, switch) = (store.clone(), Arc::clone(&switch));
