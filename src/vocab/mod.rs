@@ -2,6 +2,7 @@
 //! [`memory`]; [`whole_file`] writes files for its callers; only [`clock`], [`budget`] and
 //! [`turns`] read the time. Each value is parsed once, on entry, and cannot be invalid afterwards.
 
+pub mod availability;
 pub mod budget;
 pub mod cell;
 pub mod change;
@@ -12,6 +13,7 @@ pub mod columns;
 pub mod day;
 pub mod dqs;
 pub mod dropped_name;
+pub mod evidence;
 pub mod file_error;
 pub mod folder;
 pub mod header;

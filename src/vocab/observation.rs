@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::day::Day;
+use crate::evidence::EvidenceSet;
 use crate::named::named_enum;
 use crate::time::UnixMs;
 
@@ -28,13 +29,20 @@ named_enum! {
         RegisteredAgain = "registered-again",
         /// The registry gave no usable response.
         Unknown = "unknown",
+        /// The registry keeps the name.
+        Reserved = "reserved",
+        /// A list has released the name and it is not delegated, but no registry was asked.
+        Expected = "expected",
+        /// Delegated in the DNS; no registry was asked.
+        Taken = "taken",
     }
 }
 
 impl RdapState {
     /// Returns true if the name is registered and not about to be released.
     pub fn is_held(self) -> bool {
-        matches!(self, RdapState::Registered | RdapState::Renewed | RdapState::RegisteredAgain)
+        use RdapState::{Registered, RegisteredAgain, Renewed, Taken};
+        matches!(self, Registered | Renewed | RegisteredAgain | Taken)
     }
 }
 
@@ -190,6 +198,27 @@ pub struct Observation {
     /// Registry statuses; none from DNS.
     pub statuses: RdapStatuses,
     pub source: ObservedBy,
+    /// What the sources said. User data stores it beside the observation, which is older.
+    #[serde(skip)]
+    pub evidence: EvidenceSet,
+}
+
+impl Observation {
+    /// Returns true if a source describes the state, or two agree on it.
+    pub fn is_verified(&self) -> bool {
+        match self.state {
+            RdapState::Available => self.evidence.agrees(),
+            RdapState::Unknown | RdapState::Expected => false,
+            // A list has the release ahead, or names like this one are kept by rule.
+            RdapState::PendingDelete | RdapState::Reserved => !self.evidence.is_free_but_kept(),
+            _ => true,
+        }
+    }
+
+    /// Returns true if two sources agree that the name is free. Only such a name is reported as free.
+    pub fn is_free(&self) -> bool {
+        self.state == RdapState::Available && self.evidence.agrees()
+    }
 }
 
 #[cfg(test)]
