@@ -97,7 +97,8 @@ impl Store {
         rows: Vec<(DomainName, Observation)>,
     ) -> Result<(), WriteError> {
         for rows in rows.chunks(ROWS_MAX) {
-            self.append(vec![Event::NamesVerified { rows: rows.to_vec() }], None).await?;
+            let evidence = rows.iter().map(|(_, seen)| seen.evidence).collect();
+            self.append(vec![Event::NamesVerified { rows: rows.to_vec(), evidence }], None).await?;
         }
         Ok(())
     }

@@ -34,6 +34,7 @@ use crate::journal::RecordKind;
 use crate::vocab::claim::Vote;
 use crate::vocab::columns::Columns;
 use crate::vocab::day::Day;
+use crate::vocab::evidence::EvidenceSet;
 use crate::vocab::ids::{
     AccountId, ClaimId, DeliveryId, KeyId, RuleId, SearchId, UnsubscribeToken,
 };
@@ -154,8 +155,8 @@ table! {
         28 ChannelsSwitched { 1 account: AccountId, 2 rule: RuleId; 3 off: Option<(Channel, SwitchedOff)> }
         /// The secret in the unsubscribe links of a rule was drawn, before its first mail was queued.
         29 UnsubscribeTokenSet { 1 account: AccountId, 2 rule: RuleId, 3 token: UnsubscribeToken; }
-        /// Watched names were observed.
-        30 NamesVerified { 1 rows: Vec<(DomainName, Observation)>; }
+        /// Watched names were observed. `evidence` has what the sources said about each row.
+        30 NamesVerified { 1 rows: Vec<(DomainName, Observation)>; 2 evidence: Vec<EvidenceSet> }
         /// The owner saved the settings and channels of watch alerts.
         31 WatchAlertsSet { 1 account: AccountId, 2 settings: Box<WatchSettings>; }
         /// Nodes compute the digest of their state at this record, for comparison. It changes nothing.

@@ -13,6 +13,7 @@ use crate::vocab::chat::{Chat, Hook};
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::dropped_name::DroppedName;
+use crate::vocab::evidence::{Evidence, EvidenceSet};
 use crate::vocab::money::Usd;
 use crate::vocab::observation::{ObservedBy, RdapState, RdapStatuses};
 use crate::vocab::scope::{Scope, Scopes};
@@ -288,6 +289,10 @@ fn outbox() -> Named {
     let requeued =
         Event::DeliveryRequeued { account, rule: rule_id, delivery: delivery(0x33), at: at(8) };
     let token = UnsubscribeToken::new([0x55; 16]);
+    let verified = |states, evidence| Event::NamesVerified { rows: observations(states), evidence };
+    let free = [Evidence::RdapNone, Evidence::Control, Evidence::NotDelegated];
+    let evidence = vec![EvidenceSet::default(), free.into_iter().collect()];
+    let (first, later) = RdapState::ALL.split_at(7);
     let mut all = vec![
         ("list", list(false, names.clone(), matches)),
         ("list, nothing in it", list(true, Vec::new(), Vec::new())),
@@ -301,7 +306,8 @@ fn outbox() -> Named {
         ("off, gone", switched(Some(off(OffReason::Gone)))),
         ("off, failing", switched(Some(off(OffReason::Failing)))),
         ("token", Event::UnsubscribeTokenSet { account, rule: rule_id, token }),
-        ("verified", Event::NamesVerified { rows: observations() }),
+        ("verified", verified(first, Vec::new())),
+        ("verified, evidence", verified(later, evidence)),
         ("watch alerts", set(plain)),
         ("watch alerts, full", set(full)),
     ];
@@ -346,15 +352,16 @@ fn every_outcome() -> Vec<AttemptOutcome> {
     .collect()
 }
 
-fn observations() -> Vec<(DomainName, Observation)> {
+fn observations(states: &[RdapState]) -> Vec<(DomainName, Observation)> {
     let seen = |(place, state): (usize, RdapState)| Observation {
         state,
         at: at(10),
         registered_on: (place % 2 == 0).then(|| day().plus(-1_000)),
         statuses: RdapStatuses::from(1 << place),
         source: if place == 2 { ObservedBy::Dns } else { ObservedBy::Rdap },
+        evidence: EvidenceSet::default(),
     };
-    let all = RdapState::ALL.into_iter().enumerate().map(seen);
+    let all = states.iter().copied().enumerate().map(seen);
     all.map(|seen| (name("a.com"), seen)).collect()
 }
 

@@ -33,8 +33,10 @@ use crate::token::TokenDigest;
 use crate::vocab::claim::Vote;
 use crate::vocab::columns::Columns;
 use crate::vocab::day::Day;
+use crate::vocab::evidence::EvidenceSet;
 use crate::vocab::ids::{AccountId, DeliveryId, KeyId, RuleId};
 use crate::vocab::name::DomainName;
+use crate::vocab::observation::Observation;
 use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
 use crate::vocab::watched_change::WatchedChange;
@@ -276,8 +278,13 @@ impl State {
             Event::ChangesMatched { through, at, upto, changes, messages } => {
                 self.queue_changes(through, at, upto, changes, messages);
             }
-            Event::NamesVerified { rows } => {
-                rows.iter().for_each(|(name, seen)| self.watched.observe(name, *seen));
+            Event::NamesVerified { rows, evidence } => {
+                // Older records have no evidence.
+                let evidence =
+                    evidence.into_iter().chain(std::iter::repeat(EvidenceSet::default()));
+                for ((name, seen), evidence) in rows.iter().zip(evidence) {
+                    self.watched.observe(name, Observation { evidence, ..*seen });
+                }
             }
             Event::Checkpoint { .. } => {}
             Event::LeadTaken { lead } => self.nodes.lead(lead),

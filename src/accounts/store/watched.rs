@@ -3,6 +3,7 @@
 
 use crate::data::fields::row;
 use crate::data::sorted::Sorted;
+use crate::vocab::evidence::EvidenceSet;
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::{FormerState, Observation, RdapState};
 
@@ -34,9 +35,10 @@ pub struct ObservedRow {
     pub observation: Observation,
     pub former: Vec<FormerState>,
     pub change: u64,
+    pub evidence: EvidenceSet,
 }
 
-row!(ObservedRow { 1 name, 2 observation } optional { 3 former, 4 change });
+row!(ObservedRow { 1 name, 2 observation } optional { 3 former, 4 change, 5 evidence });
 
 /// A change of the registry state of a watched name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +97,15 @@ impl Watched {
     pub fn observe(&mut self, name: &DomainName, observation: Observation) {
         let Some(entry) = self.names.get_mut(name) else { return };
         let before = entry.observation.replace(observation);
-        if let Some(before) = before.filter(|before| before.state != observation.state) {
+        let Some(before) = before else { return };
+        if before.state == observation.state {
+            // A name that was probably free, and now certainly is. Observations of older versions,
+            // which were reported as free, have no evidence.
+            if observation.is_free() && !before.is_free() && !before.evidence.is_empty() {
+                self.changes += 1;
+                entry.change = self.changes;
+            }
+        } else {
             if entry.former.len() == FORMER_MAX {
                 entry.former.remove(0);
             }
@@ -107,8 +117,8 @@ impl Watched {
 
     /// Adds a row of a snapshot, before the watchers are added.
     pub fn put(&mut self, row: ObservedRow) {
-        let ObservedRow { name, observation, former, change } = row;
-        let observation = Some(observation);
+        let ObservedRow { name, observation, former, change, evidence } = row;
+        let observation = Some(Observation { evidence, ..observation });
         self.names.insert(name, WatchedEntry { watchers: 0, observation, former, change });
     }
 
@@ -127,7 +137,9 @@ impl Watched {
         self.names.iter().filter_map(|(name, entry)| {
             let WatchedEntry { observation, former, change, .. } = entry;
             let (name, former) = (name.clone(), former.clone());
-            Some(ObservedRow { name, observation: (*observation)?, former, change: *change })
+            let observation = (*observation)?;
+            let evidence = observation.evidence;
+            Some(ObservedRow { name, observation, former, change: *change, evidence })
         })
     }
 

@@ -5,6 +5,7 @@ use crate::vocab::chat::{Chat, Hook};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::dropped_name::DroppedName;
+use crate::vocab::evidence::Evidence;
 use crate::vocab::ids::{DeliveryId, UnsubscribeToken};
 use crate::vocab::limits::{
     DELIVERIES_KEPT_MAX, FAILED_WITH_NAMES_MAX, MESSAGE_NAMES_MAX, TEST_NAMES_MAX,
@@ -520,6 +521,9 @@ fn observations_are_kept_while_a_name_is_watched() {
         registered_on: Some(today()),
         statuses: RdapStatuses::NONE,
         source: ObservedBy::Rdap,
+        evidence: [Evidence::RdapNone, Evidence::Control, Evidence::NotDelegated]
+            .into_iter()
+            .collect(),
     };
     let observe = |world: &World, text, observation| {
         let rows = vec![(name(text), observation)];

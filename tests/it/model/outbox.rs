@@ -11,6 +11,7 @@ use dropdex::accounts::{
 use dropdex::vocab::day::Day;
 use dropdex::vocab::dqs::Dqs;
 use dropdex::vocab::dropped_name::DroppedName;
+use dropdex::vocab::evidence::EvidenceSet;
 use dropdex::vocab::ids::{AccountId, DeliveryId, RuleId, UnsubscribeToken};
 use dropdex::vocab::observation::{Observation, ObservedBy, RdapState, RdapStatuses};
 use dropdex::vocab::plan::Plan;
@@ -485,6 +486,7 @@ impl Run {
                     registered_on: self.rng.maybe(50, |_| Day::MIN),
                     statuses: RdapStatuses::from(self.rng.below(1 << 20) as u32),
                     source: *self.rng.pick(&[ObservedBy::Dns, ObservedBy::Rdap]),
+                    evidence: EvidenceSet::from(self.rng.below(1 << 11) as u16),
                 };
                 (name(&self.domain()), observation)
             })

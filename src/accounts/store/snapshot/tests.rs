@@ -23,6 +23,7 @@ use crate::vocab::chat::{Chat, Hook};
 use crate::vocab::claim::Vote;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::dropped_name::DroppedName;
+use crate::vocab::evidence::EvidenceSet;
 use crate::vocab::ids::{ClaimId, KeyId, SearchId};
 use crate::vocab::observation::{
     FormerState, Observation, ObservedBy, RdapState, RdapStatus, RdapStatuses,
@@ -125,6 +126,7 @@ fn the_bytes_of_a_snapshot_never_change() {
         ("notes", noted()),
         ("watch alerts", watching()),
         ("the rest", others()),
+        ("evidence", proven()),
     ];
     let ours: String = all.into_iter().map(line).collect();
     assert_eq!(ours, include_str!("../../../../tests/golden/accounts-snapshot-0.1.hex"));
@@ -189,6 +191,7 @@ fn sending() -> Frozen {
         registered_on: Some(day()),
         statuses: RdapStatuses::NONE.with(RdapStatus::Active),
         source: ObservedBy::Rdap,
+        evidence: EvidenceSet::default(),
     };
     state.watched.add(&name("b.com"));
     state.watched.observe(&name("b.com"), seen);
@@ -238,9 +241,26 @@ fn noted() -> Frozen {
             registered_on,
             statuses,
             source: ObservedBy::Rdap,
+            evidence: EvidenceSet::default(),
         };
         state.watched.observe(&name("a.com"), seen);
     }
+    state
+}
+
+/// Adds a watched name with what the sources said about it.
+fn proven() -> Frozen {
+    let mut state = frozen(Vec::new());
+    let seen = Observation {
+        state: RdapState::Available,
+        at: at(9),
+        registered_on: None,
+        statuses: RdapStatuses::NONE,
+        source: ObservedBy::Rdap,
+        evidence: EvidenceSet::from(0b101),
+    };
+    state.watched.add(&name("b.com"));
+    state.watched.observe(&name("b.com"), seen);
     state
 }
 
@@ -385,6 +405,7 @@ fn state_changes_round_trip() {
         registered_on: None,
         statuses: RdapStatuses::NONE,
         source: ObservedBy::Rdap,
+        evidence: EvidenceSet::from(0b101),
     };
     for text in ["a.com", "b.com"] {
         state.watched.add(&name(text));

@@ -23,6 +23,7 @@ use crate::token::TokenDigest;
 use crate::vocab::claim::Vote;
 use crate::vocab::columns::Columns;
 use crate::vocab::day::Day;
+use crate::vocab::evidence::EvidenceSet;
 use crate::vocab::ids::{AccountId, ClaimId, RuleId, SearchId, UnsubscribeToken};
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::{FormerState, Observation};
@@ -138,7 +139,9 @@ impl Pending {
             Item::Observed(rows) => {
                 for (name, observation) in rows {
                     let (former, change) = (Vec::new(), 0);
-                    let row = ObservedRow { name: name.clone(), observation, former, change };
+                    let evidence = EvidenceSet::default();
+                    let row =
+                        ObservedRow { name: name.clone(), observation, former, change, evidence };
                     self.observed.insert(name, row);
                 }
             }

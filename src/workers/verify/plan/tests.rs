@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::evidence::EvidenceSet;
 use crate::vocab::observation::{ObservedBy, RdapStatuses};
 
 const TODAY: &str = "2026-11-21";
@@ -32,6 +33,7 @@ fn seen(state: RdapState, at: UnixMs, registered_on: Option<&str>) -> Observatio
         registered_on: registered_on.map(day),
         statuses: RdapStatuses::NONE,
         source: ObservedBy::Rdap,
+        evidence: EvidenceSet::default(),
     }
 }
 
