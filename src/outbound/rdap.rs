@@ -55,10 +55,14 @@ pub enum Reply {
     Found(Registration),
     /// The registry has no such name (RFC 7480 §5.3).
     NotFound,
+    /// The registry has no such name, because it keeps or blocks it.
+    Reserved,
     /// Redirect (RFC 7480 §5.2) with the `Location` header as sent.
     Elsewhere(String),
     /// Rate limited (RFC 7480 §5.5), with the delay if the server gives one.
     NotNow(Option<Duration>),
+    /// Access denied, or limited in words. It may apply to the name or to the client, so both are paused.
+    Refused,
     /// A temporary server error.
     Failed(u16),
     /// An unusable response about this name; the problem is probably permanent.
@@ -106,36 +110,125 @@ pub fn read(response: Response<'_>, name: &DomainName, now: DateTime<Utc>) -> Re
             Ok(registration) => Reply::Found(registration),
             Err(reason) => Reply::Unusable(reason),
         },
-        404 => Reply::NotFound,
+        404 => missing(response.body),
         // These statuses redirect a GET to exactly one URL.
         301 | 302 | 307 | 308 => match response.location {
             Some(location) => Reply::Elsewhere(location.to_owned()),
             None => Reply::Unusable(Unusable::Status(response.status)),
         },
-        429 | 503 => {
-            // A delay of zero carries no information.
-            let wait = response.retry_after.filter(|wait| !wait.is_zero());
-            Reply::NotNow(wait.map(|wait| wait.min(RETRY_AFTER_MAX)))
-        }
+        429 | 503 => not_now(response.retry_after),
+        // Some registries answer 422 to a client that is too fast, and others put it into words.
+        403 | 422 => Reply::Refused,
+        _ if has_any(&as_words(response.body), &THROTTLED) => Reply::Refused,
         status @ (408 | 500..=599) => Reply::Failed(status),
         status => Reply::Unusable(Unusable::Status(status)),
     }
 }
 
-/// Derives the state of a name from the registry's response and the date of its latest drop.
+fn not_now(retry_after: Option<Duration>) -> Reply {
+    // A delay of zero carries no information.
+    let wait = retry_after.filter(|wait| !wait.is_zero());
+    Reply::NotNow(wait.map(|wait| wait.min(RETRY_AFTER_MAX)))
+}
+
+/// Interprets the body of a 404: empty, or a JSON object such as the error of RFC 9083 §6. Any other
+/// body is from a web server or a gateway that knows nothing about the name.
+fn missing(body: &[u8]) -> Reply {
+    let text = body.trim_ascii();
+    if text.is_empty() {
+        return Reply::NotFound;
+    }
+    if body.len() > RESPONSE_BYTES_MAX {
+        return Reply::Unusable(Unusable::TooLong);
+    }
+    if json::is_deeper_than(text, DEPTH_MAX) {
+        return Reply::Unusable(Unusable::TooDeep);
+    }
+    let sent: ErrorObject<'_> = match serde_json::from_slice(text) {
+        Ok(sent) if text.starts_with(b"{") => sent,
+        Ok(_) => return Reply::Unusable(Unusable::NotDomain),
+        Err(err) => return Reply::Unusable(not_json(&err)),
+    };
+    let raw = |sent: Option<&RawValue>| as_words(sent.map_or("", RawValue::get).as_bytes());
+    let (error, notices) = (raw(sent.title) + " " + &raw(sent.description), raw(sent.notices));
+    // Notices hold terms of use, which mention limits as well.
+    if has_any(&error, &THROTTLED) {
+        return Reply::Refused;
+    }
+    let is_kept = has_any(&error, &KEPT) || has_any(&notices, &KEPT[..NOTICED]);
+    if is_kept { Reply::Reserved } else { Reply::NotFound }
+}
+
+/// The members of an error object (RFC 9083 §6) that are read.
+#[derive(Deserialize)]
+struct ErrorObject<'a> {
+    #[serde(borrow)]
+    title: Option<&'a RawValue>,
+    #[serde(borrow)]
+    description: Option<&'a RawValue>,
+    #[serde(borrow)]
+    notices: Option<&'a RawValue>,
+}
+
+/// Words of a server that limits its clients, as [`as_words`] returns them.
+const THROTTLED: [&str; 10] = [
+    "too many requests",
+    "too many queries",
+    "rate limit",
+    "allowed queries exceeded",
+    "limit exceeded",
+    "quota exceeded",
+    "exceeded the maximum number",
+    "exceeded your",
+    "too fast",
+    "throttled",
+];
+
+/// Words of a registry that keeps or blocks a name. `all rights reserved` is not among them.
+const KEPT: [&str; 9] = [
+    "name is reserved",
+    "name blocked",
+    "reserved name",
+    "reserved domain",
+    "name reserved",
+    "reserved by the registry",
+    "premium",
+    "is reserved",
+    "blocked",
+];
+/// Number of those that notices are searched for. The others occur in terms of use.
+const NOTICED: usize = 7;
+
+/// Returns a text, or the JSON of one, in lower case, with single spaces between its words.
+fn as_words(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&text[..text.len().min(RESPONSE_BYTES_MAX)]);
+    let text = [r"\n", r"\r", r"\t"]
+        .iter()
+        .fold(text.into_owned(), |text, escape| text.replace(escape, " "));
+    let words = text.split(|char: char| !char.is_alphanumeric()).filter(|word| !word.is_empty());
+    let words: Vec<String> = words.map(str::to_lowercase).collect();
+    words.join(" ")
+}
+
+fn has_any(text: &str, phrases: &[&str]) -> bool {
+    phrases.iter().any(|phrase| text.contains(phrase))
+}
+
+/// Derives the state of a registered name from the registry's response and the date of its latest drop.
 ///
-/// The registry takes precedence over the calendar: a name in pending delete that the registry no
-/// longer has is available. Redemption takes precedence over pending delete, because registries show
+/// Redemption takes precedence over pending delete, because registries show
 /// both statuses in redemption (RFC 3915 §3.1). The day of registration distinguishes a renewal from a
 /// new registration; without that day, or without a drop, the state is only `Registered`.
-pub fn derive(found: Option<&Registration>, drop_date: Option<Day>) -> RdapState {
-    let Some(registration) = found else { return RdapState::Available };
+pub fn derive(registration: &Registration, drop_date: Option<Day>) -> RdapState {
     let has = |status| registration.statuses.has(status);
     if has(RdapStatus::RedemptionPeriod) || has(RdapStatus::PendingRestore) {
         return RdapState::Redemption;
     }
     if has(RdapStatus::PendingDelete) {
         return RdapState::PendingDelete;
+    }
+    if has(RdapStatus::Reserved) {
+        return RdapState::Reserved;
     }
     held(registration.registered_on, drop_date)
 }

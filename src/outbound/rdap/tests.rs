@@ -92,8 +92,7 @@ fn responses_of_registries_are_parsed() {
 
 #[test]
 fn states_follow_from_statuses_and_days() {
-    let state =
-        |text, about, drop: &str| derive(Some(&found(text, about)), drop.parse().ok()).as_str();
+    let state = |text, about, drop: &str| derive(&found(text, about), drop.parse().ok()).as_str();
     for (text, about, drop, expected) in [
         (fixture!("thin-held"), "example.com", "", "registered"),
         (fixture!("thin-held"), "example.com", "2026-10-01", "renewed"),
@@ -110,8 +109,6 @@ fn states_follow_from_statuses_and_days() {
     ] {
         assert_eq!(state(text, about, drop), expected, "{about} {drop}");
     }
-    assert_eq!(derive(None, None), RdapState::Available);
-    assert_eq!(derive(None, Some(day("2026-11-20"))), RdapState::Available, "with any due date");
 }
 
 /// Tests every combination of the relevant statuses, and every order of the two days.
@@ -137,7 +134,7 @@ fn redemption_precedes_pending_delete_and_both_precede_dates() {
                 } else {
                     RdapState::Renewed
                 };
-                assert_eq!(derive(Some(&known), drop_date), expected, "{known:?} {drop_date:?}");
+                assert_eq!(derive(&known, drop_date), expected, "{known:?} {drop_date:?}");
             }
         }
     }
@@ -290,10 +287,83 @@ fn http_statuses_are_classified() {
     for status in [408, 500, 502, 504, 599] {
         assert!(matches!(reply(status, None, None), Reply::Failed(got) if got == status));
     }
-    for status in [100, 201, 204, 300, 303, 304, 400, 401, 403, 410, 422, 451, 999] {
+    assert!(matches!(reply(403, None, None), Reply::Refused));
+    for status in [100, 201, 204, 300, 303, 304, 400, 401, 410, 451, 999] {
         let reply = reply(status, Some("https://a.example/"), Some(Duration::from_secs(1)));
         assert!(matches!(reply, Reply::Unusable(Unusable::Status(got)) if got == status));
     }
+}
+
+#[track_caller]
+fn reply_to(status: u16, body: &[u8]) -> Reply {
+    read(Response { status, location: None, retry_after: None, body }, &name("example.com"), now())
+}
+
+#[test]
+fn only_an_empty_or_a_json_body_says_that_a_name_is_missing() {
+    let error = |title: &str, description: &str| {
+        json!({"errorCode": 404, "title": title, "description": [description]}).to_string()
+    };
+    let terms = json!({"errorCode": 404, "title": "Not Found", "notices": [{"title": "Terms of Use",
+        "description": ["All rights reserved. Do not exceed the rate limit, or you will be throttled."]}]});
+    for body in [
+        "",
+        " \r\n",
+        "{}",
+        &error("Not Found", "example.com not found"),
+        &terms.to_string(),
+        fixture!("registrar-error"),
+    ] {
+        assert!(matches!(reply_to(404, body.as_bytes()), Reply::NotFound), "{body}");
+    }
+    for body in [
+        "<html><title>404 Not Found</title></html>",
+        "<!doctype html>",
+        "Not Found",
+        "404 page not found\n",
+        "no Route matched with those values",
+        "[]",
+        "null",
+        "\"not found\"",
+        "{\"title\": \"Not Found\"",
+        "{\"message\": \"no Route matched\"} trailing",
+    ] {
+        assert!(matches!(reply_to(404, body.as_bytes()), Reply::Unusable(_)), "{body}");
+    }
+    let deep = format!("{{\"x\":{}}}", "[".repeat(1_000));
+    assert!(matches!(reply_to(404, deep.as_bytes()), Reply::Unusable(Unusable::TooDeep)));
+    let long = format!("{{\"x\":\"{}\"}}", "a".repeat(RESPONSE_BYTES_MAX));
+    assert!(matches!(reply_to(404, long.as_bytes()), Reply::Unusable(Unusable::TooLong)));
+    assert!(matches!(reply_to(404, b"\xff\xfe"), Reply::Unusable(_)));
+    for body in [
+        error("Not Found", "The domain name is reserved."),
+        error("Reserved Name", ""),
+        error("Not Found", "This name is a Premium domain"),
+        json!({"errorCode": 404, "notices": [{"title": "Blocked", "description": ["Name blocked"]}]})
+            .to_string(),
+    ] {
+        assert!(matches!(reply_to(404, body.as_bytes()), Reply::Reserved), "{body}");
+    }
+    let kept = found(&domain(json!({"status": ["reserved"]})), "example.com");
+    assert_eq!(derive(&kept, None), RdapState::Reserved);
+}
+
+/// Forms in which registries have said that a client is too fast.
+#[test]
+fn words_of_throttling_pause_the_server() {
+    for (status, body) in [
+        (403, "Number of allowed queries exceeded."),
+        (403, "<h1>Forbidden</h1><p>Rate-limit reached</p>"),
+        (400, "{\"description\": [\"Too  many\\nrequests\"]}"),
+        (422, "Your access is too fast, please try again later."),
+        (422, ""),
+        (500, "query limit exceeded"),
+        (404, "{\"title\": \"Too Many Requests\", \"errorCode\": 404}"),
+    ] {
+        assert!(matches!(reply_to(status, body.as_bytes()), Reply::Refused), "{status} {body}");
+    }
+    assert!(matches!(reply_to(403, b"forbidden"), Reply::Refused));
+    assert!(matches!(reply_to(400, b"bad request"), Reply::Unusable(Unusable::Status(400))));
 }
 
 proptest! {
