@@ -19,7 +19,6 @@ use hickory_resolver::{Resolver, TokioResolver};
 use tokio::time::timeout;
 
 use crate::settings;
-use crate::vocab::name::DomainName;
 
 /// Timeout of a lookup.
 const LOOKUP_MAX: Duration = Duration::from_secs(2);
@@ -90,18 +89,19 @@ impl Dns {
         }
     }
 
-    /// Returns true when the name servers of the suffix delegate `name`. False does not mean that it
-    /// is available: a name may be registered and not delegated.
+    /// Returns the hosts of the name servers of a zone; none if `zone` is not the top of one.
     ///
     /// # Errors
-    /// [`DnsError::Timeout`] or [`DnsError::Failed`] if the result is unknown, for example because
-    /// the name's own servers do not respond.
-    pub async fn is_delegated(&self, name: &DomainName) -> Result<bool, DnsError> {
-        let fqdn = absolute(name.as_str())?;
-        let Some(answer) = self.lookup(&fqdn, RecordType::NS).await? else { return Ok(false) };
-        // A server without recursion returns the delegation in the authority section.
-        let mut records = answer.answers().iter().chain(answer.authorities());
-        Ok(records.any(|it| it.name == fqdn && matches!(it.data, RData::NS(_))))
+    /// [`DnsError::Timeout`] or [`DnsError::Failed`] if the result is unknown.
+    pub async fn name_servers(&self, zone: &str) -> Result<Vec<String>, DnsError> {
+        let fqdn = absolute(zone)?;
+        let Some(answer) = self.lookup(&fqdn, RecordType::NS).await? else { return Ok(Vec::new()) };
+        let records = answer.answers().iter().filter(|record| record.name == fqdn);
+        let hosts = records.filter_map(|record| match &record.data {
+            RData::NS(host) => Some(host.0.to_ascii().trim_end_matches('.').to_owned()),
+            _ => None,
+        });
+        Ok(hosts.collect())
     }
 
     /// Returns the addresses of one record type, which may be none.

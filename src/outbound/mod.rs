@@ -10,6 +10,7 @@ pub mod dns;
 pub mod email;
 pub mod guard;
 pub mod http;
+pub mod parent;
 pub mod rate;
 pub mod rdap;
 pub mod settings;

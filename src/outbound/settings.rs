@@ -1,6 +1,7 @@
 //! Parsed settings of outbound calls. `config` builds these settings; the modules beside this one
 //! use them.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use lettre::message::Mailbox;
 use serde::Deserialize;
 
 use crate::vocab::net::{AllowList, Network};
+use crate::vocab::rdap::{Bootstrap, ChosenServers};
 use crate::vocab::secret::Secret;
 use crate::vocab::text_file;
 use crate::vocab::url::{BaseUrl, DeniedName, HostRules};
@@ -165,10 +167,23 @@ pub struct Rdap {
     pub concurrency: u32,
     pub allow: AllowList,
     pub ca_file: Option<PathBuf>,
+    /// Servers by suffix, which outweigh those of the registry.
+    pub servers: ChosenServers,
 }
 
-/// Name servers; empty to use the system's.
+impl Rdap {
+    /// Returns the compiled-in registry with the servers from the settings.
+    pub fn compiled(&self) -> Bootstrap {
+        let is_default = self.bootstrap.as_str() == RDAP_BOOTSTRAP_DEFAULT;
+        Bootstrap::compiled().as_ref().clone().completed(is_default, &self.servers)
+    }
+}
+
+/// Name servers.
 #[derive(Clone, Debug, Default)]
 pub struct Dns {
+    /// Recursive resolvers; empty to use the system's.
     pub servers: Vec<SocketAddr>,
+    /// Servers to ask for a suffix, in place of those that the DNS names.
+    pub zones: HashMap<String, Vec<SocketAddr>>,
 }

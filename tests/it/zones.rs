@@ -141,7 +141,7 @@ fn transferred(server: &str, key: Option<TransferKey>) -> Result<(u32, String), 
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let (host, port) = server.rsplit_once(':').expect("a port");
     let allow = serde_json::from_value(json!([format!("{host}/32:{port}")])).expect("a list");
-    let dns = Dns::new(&settings::Dns { servers: Vec::new() }).expect("a resolver");
+    let dns = Dns::new(&settings::Dns::default()).expect("a resolver");
     let guard = Guard::new(HostRules { allow, ..HostRules::default() }, dns);
     let client = Client::new(guard, None).expect("a client");
     runtime.block_on(async {

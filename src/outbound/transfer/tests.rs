@@ -141,8 +141,8 @@ async fn serve(play: Play) -> SocketAddr {
 
 fn client(allow: &[&str]) -> Client {
     let allow: AllowList = serde_json::from_value(serde_json::json!(allow)).expect("a list");
-    let dns =
-        Dns::new(&settings::Dns { servers: vec!["127.0.0.1:1".parse().expect("an address")] });
+    let servers = vec!["127.0.0.1:1".parse().expect("an address")];
+    let dns = Dns::new(&settings::Dns { servers, ..settings::Dns::default() });
     let rules = HostRules { allow, ..HostRules::default() };
     Client::new(Guard::new(rules, dns.expect("a resolver")), None).expect("a client")
 }

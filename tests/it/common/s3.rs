@@ -124,7 +124,7 @@ impl S3Service {
             allow: allow.expect("an address"),
             ca_file: None,
         };
-        let dns = Dns::new(&settings::Dns { servers: Vec::new() }).expect("a resolver");
+        let dns = Dns::new(&settings::Dns::default()).expect("a resolver");
         let rules = HostRules { allow: settings.allow.clone(), ..HostRules::default() };
         let client = Client::new(Guard::new(rules, dns), None).expect("a client");
         S3::new(&settings, client).expect("a bucket")

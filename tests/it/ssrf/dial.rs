@@ -32,7 +32,9 @@ struct Caller {
 impl Caller {
     fn new(dns: SocketAddr, allow: &[String], ca_file: Option<&std::path::Path>) -> Caller {
         let allow: AllowList = serde_json::from_value(json!(allow)).expect("an allow list");
-        let dns = Dns::new(&settings::Dns { servers: vec![dns] }).expect("a resolver");
+        let servers = vec![dns];
+        let dns =
+            Dns::new(&settings::Dns { servers, ..settings::Dns::default() }).expect("a resolver");
         let guard = Guard::new(HostRules { allow, ..HostRules::default() }, dns);
         let client = Client::new(guard, ca_file).expect("a client");
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
