@@ -62,7 +62,6 @@ use crate::telemetry::{catalogue, query};
 use crate::vocab::file_error::is_full;
 use crate::vocab::new_file;
 use crate::vocab::plan::AccountLimits;
-use crate::vocab::rdap::Bootstrap;
 use crate::vocab::suffixes;
 use crate::vocab::tables::{self, Table};
 use crate::vocab::url::BaseUrl;
@@ -184,7 +183,7 @@ pub fn build(
     index_problem: Option<String>,
 ) -> anyhow::Result<App> {
     let outbound = &config.outbound;
-    let bootstrap = Arc::new(LiveBootstrap::new(Bootstrap::compiled()));
+    let bootstrap = Arc::new(LiveBootstrap::new(Arc::new(outbound.rdap.compiled())));
     Registry::open(&config.data, &outbound.rdap, config.clock, Arc::clone(&bootstrap))?;
     Ok(App::new(AppParts {
         live,

@@ -291,7 +291,7 @@ impl Config {
             smtp: file.smtp.map(|section| section.settings(smtp_password)).transpose()?,
             telegram: file.telegram.map(|section| section.settings(telegram_token)).transpose()?,
             webhooks: file.webhooks.settings()?,
-            rdap: file.rdap.settings(),
+            rdap: file.rdap.settings()?,
             dns: file.dns.settings()?,
             calls: file.outbound,
         };

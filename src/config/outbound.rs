@@ -1,5 +1,6 @@
 //! The sections for outbound calls: `[smtp]`, `[telegram]`, `[webhooks]`, `[rdap]` and `[dns]`.
 
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,7 +14,9 @@ use crate::outbound::settings::{
     Smtp, SmtpTls, TELEGRAM_BASE_DEFAULT, Telegram, Webhooks,
 };
 use crate::vocab::net::{self, AllowList};
+use crate::vocab::rdap::RdapBase;
 use crate::vocab::secret::Secret;
+use crate::vocab::tld::is_suffix;
 use crate::vocab::url::{BaseUrl, DeniedName};
 
 /// Maximum number of attempts; a delivery stays in memory until its last.
@@ -84,6 +87,8 @@ pub(super) struct RdapFile {
     concurrency: Option<Bounded<1, RDAP_RATE_MAX>>,
     allow: AllowList,
     ca_file: Option<PathBuf>,
+    /// A base URL, or `none`, by suffix.
+    servers: HashMap<String, String>,
 }
 
 /// The section `[dns]`.
@@ -91,6 +96,7 @@ pub(super) struct RdapFile {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct DnsFile {
     servers: Vec<String>,
+    zones: HashMap<String, Vec<String>>,
 }
 
 impl SmtpFile {
@@ -172,9 +178,30 @@ impl WebhooksFile {
 }
 
 impl RdapFile {
-    pub(super) fn settings(self) -> Rdap {
+    pub(super) fn settings(self) -> anyhow::Result<Rdap> {
         let hours = self.bootstrap_refresh_hours.map_or(BOOTSTRAP_HOURS_DEFAULT, Bounded::get);
-        Rdap {
+        let server = |(suffix, text): (String, String)| {
+            let suffix = suffix.to_ascii_lowercase();
+            anyhow::ensure!(
+                is_suffix(&suffix),
+                "rdap.servers: `{suffix}` is not a suffix such as de"
+            );
+            let base = match text.as_str() {
+                "none" => None,
+                text => {
+                    let base = RdapBase::parse(text, &|url| self.allow.may_be_plain(url));
+                    Some(base.with_context(|| {
+                        format!(
+                            "rdap.servers.{suffix}: `{text}` is not `none` or the base URL of an RDAP server \
+                             with https, or is one that answers wrongly for some suffixes"
+                        )
+                    })?)
+                }
+            };
+            Ok((suffix, base))
+        };
+        let servers = self.servers.into_iter().map(server).collect::<anyhow::Result<_>>()?;
+        Ok(Rdap {
             enabled: self.enabled.unwrap_or(true),
             bootstrap: self.bootstrap.unwrap_or_else(|| built_in(RDAP_BOOTSTRAP_DEFAULT)),
             bootstrap_refresh: Duration::from_secs(hours * 3_600),
@@ -182,7 +209,8 @@ impl RdapFile {
             concurrency: self.concurrency.map_or(2, Bounded::get),
             allow: self.allow,
             ca_file: self.ca_file,
-        }
+            servers,
+        })
     }
 }
 
@@ -192,14 +220,30 @@ impl DnsFile {
             self.servers.len() <= DNS_SERVERS_MAX,
             "dns.servers has more than {DNS_SERVERS_MAX} entries"
         );
-        let server = |text: &String| {
-            let address = text.parse::<SocketAddr>().ok();
-            let address = address.or_else(|| Some((text.parse::<IpAddr>().ok()?, DNS_PORT).into()));
-            address.with_context(|| {
-                format!("dns.servers: `{text}` is not an address such as 127.0.0.1:5353 or 9.9.9.9")
-            })
+        let addresses = |texts: &[String], of: &str| -> anyhow::Result<Vec<SocketAddr>> {
+            let address = |text: &String| {
+                let address = text.parse::<SocketAddr>().ok();
+                let address =
+                    address.or_else(|| Some((text.parse::<IpAddr>().ok()?, DNS_PORT).into()));
+                address.with_context(|| {
+                    format!("{of}: `{text}` is not an address such as 127.0.0.1:5353 or 9.9.9.9")
+                })
+            };
+            texts.iter().map(address).collect()
         };
-        Ok(Dns { servers: self.servers.iter().map(server).collect::<anyhow::Result<_>>()? })
+        let zone = |(suffix, servers): (String, Vec<String>)| {
+            let suffix = suffix.to_ascii_lowercase();
+            anyhow::ensure!(
+                is_suffix(&suffix) && (1..=DNS_SERVERS_MAX).contains(&servers.len()),
+                "dns.zones: `{suffix}` must be a suffix such as com or co.uk, with one to \
+                 {DNS_SERVERS_MAX} servers"
+            );
+            let servers = addresses(&servers, &format!("dns.zones.{suffix}"))?;
+            Ok((suffix, servers))
+        };
+        let servers = addresses(&self.servers, "dns.servers")?;
+        let zones = self.zones.into_iter().map(zone).collect::<anyhow::Result<_>>()?;
+        Ok(Dns { servers, zones })
     }
 }
 

@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 use serde::Deserialize;
+use url::{Host, Url};
 
 /// A block of IPv4 addresses: its first address and the length of its prefix in bits, 1 to 32.
 type Block4 = (Ipv4Addr, u32);
@@ -181,6 +182,17 @@ impl TryFrom<String> for Allowed {
 pub struct AllowList(Vec<Allowed>);
 
 impl AllowList {
+    /// Returns true if calls to this URL may be in plain text. The guard checks the resolved address again.
+    pub fn may_be_plain(&self, url: &Url) -> bool {
+        let port = url.port_or_known_default().unwrap_or(0);
+        match url.host() {
+            Some(Host::Ipv4(address)) => self.covers((address, port).into()),
+            Some(Host::Ipv6(address)) => self.covers((address, port).into()),
+            Some(Host::Domain(_)) => self.has_port(port),
+            None => false,
+        }
+    }
+
     /// Returns true if an entry contains `address`.
     pub fn covers(&self, address: SocketAddr) -> bool {
         self.0.iter().any(|allowed| allowed.covers(address))

@@ -1,7 +1,9 @@
 //! IANA's RDAP bootstrap registry (RFC 9224), which maps suffixes to the base URLs of RDAP servers.
 //!
-//! A copy is compiled in, so that a first start needs no network. Files are untrusted: sizes are bounded,
-//! and only URLs that may be queried are kept. `workers::bootstrap` fetches newer files.
+//! A copy is compiled in, so that a first start needs no network, and so are servers that registries run
+//! but IANA does not list (`data/rdap/overlay.csv`). The operator's choice outweighs both. Files are
+//! untrusted: sizes are bounded, and only URLs that may be queried are kept. `workers::bootstrap` fetches
+//! newer files.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -34,7 +36,7 @@ impl RdapBase {
         if text.len() >= BASE_OCTETS_MAX || text.chars().any(|c| c.is_control() || c == '\\') {
             return None;
         }
-        let mut url = Url::parse(text).ok()?;
+        let mut url = Url::parse(text).ok().filter(|url| !is_denied(url))?;
         // RFC 9224 §3 requires the slash; without it, joining a path would drop the last segment.
         if !url.path().ends_with('/') {
             let path = format!("{}/", url.path());
@@ -68,6 +70,38 @@ impl RdapBase {
     }
 }
 
+/// Hosts, with the start of a path, that answer 404 or a page for registered names. Aggregators such as
+/// rdap.org do so for suffixes that they do not know.
+const DENIED: [(&str, &str); 4] =
+    [("rdap.org", "/"), ("rdap.gg", "/"), ("rdap.nic.co", "/"), ("rdap.centralnic.com", "/la")];
+
+fn is_denied(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    DENIED.iter().any(|(denied, path)| {
+        let is_host =
+            host == *denied || host.strip_suffix(denied).is_some_and(|it| it.ends_with('.'));
+        is_host && url.path().starts_with(path)
+    })
+}
+
+/// The operator's servers by suffix; `None` if the suffix is not to be queried.
+pub type ChosenServers = HashMap<String, Option<RdapBase>>;
+
+/// Returns the servers that IANA does not list, by suffix.
+fn overlay() -> &'static HashMap<String, RdapBase> {
+    static OVERLAY: LazyLock<HashMap<String, RdapBase>> = LazyLock::new(|| {
+        let lines = include_str!("../../data/rdap/overlay.csv").lines();
+        let rows = lines.filter(|line| !line.starts_with('#')).skip(1);
+        let row = |line: &str| {
+            let (suffix, base) = line.split_once(',')?;
+            let suffix = Some(suffix.to_owned()).filter(|suffix| is_suffix(suffix))?;
+            Some((suffix, RdapBase::parse(base, &|_| false)?))
+        };
+        rows.map(|line| row(line).expect("data/rdap/overlay.csv is checked by a test")).collect()
+    });
+    &OVERLAY
+}
+
 /// Returns scheme, host and port of a URL.
 pub fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
@@ -99,9 +133,13 @@ pub enum BootstrapError {
 }
 
 /// RDAP servers by suffix.
+#[derive(Clone)]
 pub struct Bootstrap {
     publication: UnixMs,
-    /// Servers by suffix in lower-case A-label form, without a leading dot. No value is empty.
+    /// Number of suffixes in the file.
+    listed: usize,
+    /// Servers by suffix in lower-case A-label form, without a leading dot. Empty if the operator
+    /// excludes the suffix.
     servers: HashMap<String, Arc<[RdapBase]>>,
 }
 
@@ -149,8 +187,32 @@ impl Bootstrap {
             }
         }
         (!servers.is_empty())
-            .then_some(Bootstrap { publication, servers })
+            .then_some(Bootstrap { publication, listed: servers.len(), servers })
             .ok_or(BootstrapError::NoServer)
+    }
+
+    /// Adds the operator's servers, and with `overlay` those that IANA does not list.
+    #[must_use]
+    pub fn completed(mut self, overlay: bool, chosen: &ChosenServers) -> Bootstrap {
+        for (suffix, base) in self::overlay().iter().filter(|_| overlay) {
+            let servers = self.servers.entry(suffix.clone());
+            servers.or_insert_with(|| Arc::from([base.clone()]));
+        }
+        let chosen =
+            chosen.iter().map(|(suffix, base)| (suffix.clone(), base.iter().cloned().collect()));
+        self.servers.extend(chosen);
+        self
+    }
+
+    /// Returns the suffixes of the file that are in the overlay as well, sorted.
+    pub fn in_overlay(&self) -> Vec<&str> {
+        let mut both: Vec<&str> = overlay()
+            .keys()
+            .map(String::as_str)
+            .filter(|it| self.servers.contains_key(*it))
+            .collect();
+        both.sort_unstable();
+        both
     }
 
     /// Returns the servers for `name`, in the registry's order; empty if it has none. The longest
@@ -176,14 +238,14 @@ impl Bootstrap {
         self.publication
     }
 
-    /// Returns the number of suffixes with a server.
+    /// Returns the number of suffixes in the file.
     pub fn len(&self) -> usize {
-        self.servers.len()
+        self.listed
     }
 
     /// Always returns false, because a file without servers is rejected.
     pub fn is_empty(&self) -> bool {
-        self.servers.is_empty()
+        self.listed == 0
     }
 
     /// Returns true if `self` has less than half the suffixes of `older`, so that it is probably
@@ -238,6 +300,56 @@ mod tests {
             assert_eq!(servers(&copy, name).first().map(String::as_str), url, "{name}");
         }
         assert!(copy.is_checkable(&name("example.com")) && !copy.is_checkable(&name("a.de")));
+    }
+
+    #[test]
+    fn the_overlay_and_the_operator_complete_the_registry() {
+        let base = |text: &str| RdapBase::parse(text, &|_| false);
+        let chosen: ChosenServers =
+            [("co.uk".to_owned(), base("https://own.example/rdap")), ("net".to_owned(), None)]
+                .into();
+        let copy = Bootstrap::compiled();
+        let all = copy.as_ref().clone().completed(true, &chosen);
+        for (name, url) in [
+            ("a.de", Some("https://rdap.denic.de/")),
+            ("a.co", Some("https://rdap.registry.co/co/")),
+            ("a.com", Some("https://rdap.verisign.com/com/v1/")),
+            ("a.co.uk", Some("https://own.example/rdap/")),
+            ("a.uk", Some("https://rdap.nominet.uk/uk/")),
+            ("a.net", None),
+            ("example.se", None),
+        ] {
+            assert_eq!(servers(&all, name).first().map(String::as_str), url, "{name}");
+        }
+        assert_eq!(all.len(), copy.len(), "the size of the file");
+        assert!(copy.in_overlay().is_empty(), "IANA lists {:?}: remove them", copy.in_overlay());
+        let own = Bootstrap::parse(&file("[[[\"de\"],[\"https://x.example/\"]]]"), &|_| false);
+        let own = own.expect("a file");
+        assert_eq!(own.in_overlay(), ["de"]);
+        let own = own.completed(true, &ChosenServers::new());
+        assert_eq!(servers(&own, "a.de"), ["https://x.example/"], "IANA wins");
+        assert_eq!(
+            overlay().len(),
+            include_str!("../../data/rdap/overlay.csv").lines().count() - 3
+        );
+    }
+
+    #[test]
+    fn servers_that_answer_wrongly_are_refused() {
+        for url in [
+            "https://rdap.org/",
+            "https://www.rdap.org/x/",
+            "https://RDAP.gg/",
+            "https://rdap.nic.co/v1/",
+            "https://rdap.centralnic.com/la/",
+        ] {
+            assert_eq!(RdapBase::parse(url, &|_| false), None, "{url}");
+        }
+        for url in
+            ["https://rdap.centralnic.com/gl/", "https://xrdap.org/", "https://rdap.nic.cod/"]
+        {
+            assert!(RdapBase::parse(url, &|_| false).is_some(), "{url}");
+        }
     }
 
     #[test]

@@ -19,14 +19,14 @@ use hyper::header::{IF_NONE_MATCH, LAST_MODIFIED};
 use hyper::{Method, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use url::{Host, Url};
+use url::Url;
 
 use crate::outbound::bootstrap::LiveBootstrap;
 use crate::outbound::http::{Answer, Body, Client, Request};
 use crate::outbound::settings::{RDAP_BOOTSTRAP_DEFAULT, Rdap};
 use crate::vocab::clock::Clock;
 use crate::vocab::net::AllowList;
-use crate::vocab::rdap::Bootstrap;
+use crate::vocab::rdap::{Bootstrap, ChosenServers};
 use crate::vocab::time::UnixMs;
 use crate::vocab::whole_file;
 
@@ -58,6 +58,7 @@ pub struct Registry {
     source: Url,
     every: Duration,
     allow: AllowList,
+    chosen: ChosenServers,
     file: PathBuf,
     cached: Option<Cached>,
     live: Arc<LiveBootstrap>,
@@ -81,6 +82,7 @@ impl Registry {
             source,
             every: settings.bootstrap_refresh,
             allow: settings.allow.clone(),
+            chosen: settings.servers.clone(),
             file: data.join(FILE),
             cached: None,
             live,
@@ -214,23 +216,16 @@ impl Registry {
     }
 
     fn parse(&self, text: &str) -> anyhow::Result<Bootstrap> {
-        Ok(Bootstrap::parse(text, &|url| may_be_plain(url, &self.allow))?)
+        let read = Bootstrap::parse(text, &|url| self.allow.may_be_plain(url))?;
+        let suffixes = read.in_overlay();
+        if self.is_default() && !suffixes.is_empty() {
+            tracing::info!(?suffixes, "the registry lists servers of its own for these suffixes");
+        }
+        Ok(read.completed(self.is_default(), &self.chosen))
     }
 
     fn is_default(&self) -> bool {
         self.source.as_str() == RDAP_BOOTSTRAP_DEFAULT
-    }
-}
-
-/// Whether the settings allow plain-text calls to this URL. The guard checks the resolved address
-/// again.
-fn may_be_plain(url: &Url, allow: &AllowList) -> bool {
-    let port = url.port_or_known_default().unwrap_or(0);
-    match url.host() {
-        Some(Host::Ipv4(address)) => allow.covers((address, port).into()),
-        Some(Host::Ipv6(address)) => allow.covers((address, port).into()),
-        Some(Host::Domain(_)) => allow.has_port(port),
-        None => false,
     }
 }
 
