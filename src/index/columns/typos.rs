@@ -10,6 +10,7 @@ use crate::scorer::near::{Known, Near};
 use crate::storage::draft::Draft;
 use crate::storage::files::Files;
 use crate::vocab::kind::Kind;
+use crate::vocab::name::DomainName;
 use crate::vocab::popularity::ListRank;
 
 /// Names that are popular enough to be typed by many.
@@ -87,6 +88,15 @@ impl Typos {
         let text = std::str::from_utf8(&bytes).ok();
         let popular: Option<Vec<_>> = text.and_then(|text| text.lines().map(parse).collect());
         popular.map(Typos::of).ok_or_else(|| files.malformed(FILE, "is no list of ranks and names"))
+    }
+
+    /// Returns the most popular name with this suffix.
+    pub fn best_under(&self, suffix: &str) -> Option<DomainName> {
+        let has_suffix =
+            |it: &&Popular| it.name.split_once('.').is_some_and(|(_, of)| of == suffix);
+        let of_suffix = self.popular.iter().filter(has_suffix);
+        let names = of_suffix.filter_map(|it| Some((it.rank, DomainName::parse(&it.name).ok()?)));
+        Some(names.min_by_key(|(rank, _)| *rank)?.1)
     }
 
     /// Returns the most popular name that a label of this kind misspells.

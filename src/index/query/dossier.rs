@@ -100,6 +100,12 @@ impl Index {
         Some(with_row_buffers(explain))
     }
 
+    /// Returns the most popular name with this suffix, which is surely registered.
+    pub fn popular_under(&self, suffix: &str) -> Option<DomainName> {
+        let [base, ..] = self.layers() else { return None };
+        base.typos.best_under(suffix)
+    }
+
     /// Returns true if the corpus contains `name`.
     pub fn holds(&self, name: &DomainName) -> bool {
         self.find(name.as_str()).is_some()
