@@ -14,6 +14,7 @@ use crate::intake::tables::TablesFolder;
 use crate::outbound::dns::Dns;
 use crate::outbound::guard::Guard;
 use crate::outbound::http::Client;
+use crate::outbound::parent::Parents;
 use crate::service::app::App;
 use crate::sources::run::Runner;
 use crate::sources::state::Folder;
@@ -153,6 +154,8 @@ impl Work {
         let settings = &config.outbound.rdap;
         let dns = Dns::new(&config.outbound.dns)?;
         let guard = Guard::new(config.outbound.rules(&settings.allow), dns.clone());
+        let zones = config.outbound.dns.zones.clone();
+        let parents = Parents::new(dns, guard.clone(), zones);
         let live = Arc::clone(&app.reach.bootstrap);
         let registry = Registry::open(&config.data, settings, config.clock, live)?;
         Ok(Some(Verify {
@@ -160,7 +163,7 @@ impl Work {
             live: Arc::clone(&app.live),
             registry: Some(Box::new(registry)),
             client: Client::new(guard, settings.ca_file.as_deref())?,
-            dns,
+            parents,
             clock: config.clock,
             checks: Arc::clone(checks),
             catch_days: config.catch_days,

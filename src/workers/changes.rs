@@ -289,12 +289,15 @@ fn kind_of(change: &StateChange) -> Option<ChangeKind> {
     let state = change.observation.state;
     change.before.filter(|before| *before != state)?;
     match state {
-        RdapState::Available => Some(ChangeKind::Available),
+        RdapState::Available => change.observation.is_free().then_some(ChangeKind::Available),
         RdapState::Renewed => Some(ChangeKind::Renewed),
         RdapState::RegisteredAgain => Some(ChangeKind::RegisteredAgain),
         RdapState::Redemption
         | RdapState::PendingDelete
         | RdapState::Registered
+        | RdapState::Taken
+        | RdapState::Reserved
+        | RdapState::Expected
         | RdapState::Unknown => None,
     }
 }

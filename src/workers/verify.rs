@@ -4,9 +4,13 @@
 //! watchlist. There is no other queue, so a restart repeats only the queries that were in flight.
 //! [`server`] limits the rate of queries, and `outbound::rdap` interprets responses. For registered
 //! names, DNS is queried where that suffices.
+//!
+//! A 404 alone proves nothing ([`crate::vocab::availability`]): the server must have described a registered name
+//! of the suffix within a day ([`trust`]), and the name servers of the suffix are asked as well.
 
 pub mod plan;
 pub mod server;
+mod trust;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::panic::AssertUnwindSafe;
@@ -26,20 +30,23 @@ use crate::accounts::{Store, WriteError};
 use crate::index::filter::AsOf;
 use crate::index::generation::live::LiveIndex;
 use crate::outbound::bootstrap::LiveBootstrap;
-use crate::outbound::dns::{Dns, DnsError};
 use crate::outbound::http::{Body, CallError, Client, Request};
+use crate::outbound::parent::{Delegation, ParentError, Parents};
 use crate::outbound::rdap::{self, RESPONSE_BYTES_MAX, Reply, Response, Unusable};
 use crate::service::checks::{Checked, Checks};
+use crate::vocab::availability::{self, Finding};
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
+use crate::vocab::evidence::{Evidence, EvidenceSet};
 use crate::vocab::ids::AccountId;
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::{Observation, ObservedBy, RdapState, RdapStatuses};
 use crate::vocab::rdap::{Bootstrap, origin};
 use crate::vocab::time::UnixMs;
 use crate::workers::bootstrap::Registry;
-use plan::{Due, How, PlanTime, Urgency, VerifyPlan};
+use plan::{DropDays, Due, How, PlanTime, Urgency, VerifyPlan};
 use server::{Ended, Limits, Server};
+use trust::{Control, Trust};
 
 /// Interval between two plans.
 const PLAN_EVERY: Duration = Duration::from_secs(5);
@@ -69,6 +76,8 @@ const WRITE_RETRY_AFTER: Duration = Duration::from_secs(5);
 /// Delay before retrying a refresh of the bootstrap registry that panicked.
 const REFRESH_RETRY_AFTER: Duration = Duration::from_secs(3600);
 const PANICKED: &str = "the query panicked";
+/// Time within which sources must agree. A server may pause before it answers for the control.
+const AGREE_WITHIN: Duration = Duration::from_secs(15 * 60);
 /// Maximum time to finish queries in flight after the signal to stop.
 const STOP_MAX: Duration = Duration::from_secs(10);
 
@@ -79,7 +88,7 @@ pub struct Verify {
     /// `None` during a refresh.
     pub registry: Option<Box<Registry>>,
     pub client: Client,
-    pub dns: Dns,
+    pub parents: Parents,
     pub clock: Clock,
     /// Checks requested by users.
     pub checks: Arc<Checks>,
@@ -95,6 +104,18 @@ struct RdapQuery {
     url: Url,
     server: String,
     redirects: u8,
+    /// The server and suffix of which this is the control: the name is known to be registered, and the
+    /// query shows whether the server knows it.
+    control_of: Option<(String, String)>,
+}
+
+/// A name about which sources are asked.
+struct Sought {
+    due: Due,
+    /// The server that has no such name, if RDAP was asked.
+    server: Option<String>,
+    evidence: EvidenceSet,
+    since: Instant,
 }
 
 /// The result of a task.
@@ -102,7 +123,7 @@ enum TaskResult {
     /// A plan, and the bootstrap registry that it used.
     Planned(Box<VerifyPlan>, Arc<Bootstrap>, Duration),
     Rdap(Box<RdapQuery>, Result<Reply, CallError>),
-    Dns(Box<Due>, Result<bool, DnsError>),
+    Parent(Box<Sought>, Result<Delegation, ParentError>),
     Written(Vec<(DomainName, Observation)>, Result<(), WriteError>),
     Refreshed(Box<Registry>, Duration),
 }
@@ -136,6 +157,11 @@ struct VerifyWorker {
     /// Queries that precede the plan, by server: redirects, and names that DNS could not decide.
     ahead: HashMap<String, VecDeque<RdapQuery>>,
     servers: HashMap<String, Server>,
+    trust: Trust,
+    /// Names that wait for the control of their server and suffix.
+    uncontrolled: HashMap<(String, String), Vec<Sought>>,
+    /// Names about which the DNS is asked next.
+    confirming: VecDeque<Sought>,
     /// Queries in flight.
     in_flight: usize,
     /// DNS queries in flight.
@@ -174,6 +200,9 @@ impl VerifyWorker {
             plan: VerifyPlan::default(),
             ahead: HashMap::new(),
             servers: HashMap::new(),
+            trust: Trust::default(),
+            uncontrolled: HashMap::new(),
+            confirming: VecDeque::new(),
             in_flight: 0,
             dns_in_flight: 0,
             dns_turn: None,
@@ -234,7 +263,7 @@ impl VerifyWorker {
                 self.adopt(*plan, &bootstrap, took, now)
             }
             Ok(TaskResult::Rdap(ask, reply)) => self.take_rdap(*ask, reply, now),
-            Ok(TaskResult::Dns(due, answer)) => self.take_dns(*due, answer, now),
+            Ok(TaskResult::Parent(sought, answer)) => self.take_parent(*sought, answer, now),
             Ok(TaskResult::Written(rows, outcome)) => self.take_written(rows, outcome, now),
             Ok(TaskResult::Refreshed(registry, again)) => {
                 self.verify.registry = Some(registry);
@@ -329,6 +358,8 @@ impl VerifyWorker {
             self.plan_at = now;
         }
         self.ahead.retain(|_, queue| !queue.is_empty());
+        self.trust.prune(now);
+        self.expire_controls(now);
         // Only a few hundred registries exist, but redirects can lead to any number of hosts.
         if self.servers.len() > SERVERS_MAX {
             self.servers.retain(|_, server| !server.is_idle(now));
@@ -389,14 +420,21 @@ impl VerifyWorker {
             return;
         }
         self.start_checks(now);
+        while self.dns_in_flight < DNS_CONCURRENCY
+            && let Some(sought) = self.confirming.pop_front()
+        {
+            self.ask_parent(sought);
+        }
         while self.has_room() && self.dns_in_flight < DNS_CONCURRENCY {
             let Some(due) = self.plan.dns.pop_front() else { break };
             if self.busy.insert(due.name.clone()) {
-                self.ask_dns(due);
+                self.dns_turn = Some(due.account);
+                self.ask_parent(Sought::new(due, now));
             }
         }
         for name in self.waiting() {
-            while self.has_room() && self.server(&name, now).ready_at().is_some_and(|at| at <= now)
+            while self.may_ask(&name)
+                && self.server(&name, now).ready_at().is_some_and(|at| at <= now)
             {
                 let Some(ask) = self.next_query(&name) else { break };
                 self.ask_rdap(ask, now);
@@ -418,26 +456,37 @@ impl VerifyWorker {
                 self.asked.push(name);
                 continue;
             }
-            let is_paused = self.pauses.get(&name).is_some_and(|pause| pause.until > now);
-            let base = bootstrap.servers(&name).first().filter(|_| !is_paused).cloned();
+            if self.pauses.get(&name).is_some_and(|pause| pause.until > now) {
+                self.verify.checks.settle(&name, Checked::Failed);
+                continue;
+            }
+            let base = bootstrap.servers(&name).first().cloned();
             let facts = index.facts(&name, AsOf { today, catch_days });
-            let drop_date = facts.and_then(|facts| facts.latest_drop);
+            let drop = DropDays::of(&name, facts.as_ref());
             let last = self.verify.store.observations([&name]).pop().flatten();
-            let (account, urgency, how) = (AccountId(0), Urgency::External, How::Rdap);
-            let due = Due { name: name.clone(), urgency, how, base, account, drop_date, last };
-            match RdapQuery::first(due) {
-                None => self.verify.checks.settle(&name, Checked::Failed),
-                Some(ask) => {
-                    self.busy.insert(name);
-                    self.ahead.entry(ask.server.clone()).or_default().push_front(ask);
-                }
+            let (account, urgency) = (AccountId(0), Urgency::External);
+            let how = if base.is_some() { How::Rdap } else { How::DnsOnly };
+            let due = Due { name: name.clone(), urgency, how, base, account, drop, last };
+            self.busy.insert(name);
+            match RdapQuery::first(&due) {
+                None => self.confirming.push_back(Sought::new(due, now)),
+                Some(ask) => self.ahead.entry(ask.server.clone()).or_default().push_front(ask),
             }
         }
     }
 
     /// Whether another name may be in flight.
     fn has_room(&self) -> bool {
-        self.in_flight + self.answers.len() + self.writing < UNWRITTEN_MAX
+        let waiting =
+            self.uncontrolled.values().map(Vec::len).sum::<usize>() + self.confirming.len();
+        self.in_flight + waiting + self.answers.len() + self.writing < UNWRITTEN_MAX
+    }
+
+    /// Whether the next query for a server may be sent. Redirects and controls need no room: the names
+    /// that wait for them would keep it forever.
+    fn may_ask(&self, server: &str) -> bool {
+        let is_begun = |queue: &VecDeque<RdapQuery>| queue.iter().any(RdapQuery::is_begun);
+        self.has_room() || self.ahead.get(server).is_some_and(is_begun)
     }
 
     /// The servers with waiting queries.
@@ -458,20 +507,24 @@ impl VerifyWorker {
     /// precede others of the same urgency, but not more urgent ones. Otherwise a failing resolver would put
     /// all of them first.
     fn next_query(&mut self, server: &str) -> Option<RdapQuery> {
+        let has_room = self.has_room();
         let ahead = self.ahead.get_mut(server);
+        if !has_room {
+            let queue = ahead?;
+            let at = queue.iter().position(RdapQuery::is_begun)?;
+            return queue.remove(at);
+        }
         let planned = self.plan.rdap.get_mut(server);
         let next = planned.as_ref().and_then(|queue| queue.front());
         let goes_first = |ask: &RdapQuery| {
-            ask.redirects > 0 || next.is_none_or(|next| ask.due.urgency <= next.urgency)
+            ask.is_begun() || next.is_none_or(|next| ask.due.urgency <= next.urgency)
         };
         if let Some(ahead) = ahead.filter(|queue| queue.front().is_some_and(goes_first)) {
             return ahead.pop_front();
         }
         let queue = planned?;
         while let Some(due) = queue.pop_front() {
-            if let Some(ask) =
-                RdapQuery::first(due).filter(|ask| self.busy.insert(ask.due.name.clone()))
-            {
+            if let Some(ask) = RdapQuery::first(&due).filter(|_| self.busy.insert(due.name)) {
                 return Some(ask);
             }
         }
@@ -491,15 +544,14 @@ impl VerifyWorker {
         });
     }
 
-    fn ask_dns(&mut self, due: Due) {
+    fn ask_parent(&mut self, sought: Sought) {
         self.in_flight += 1;
         self.dns_in_flight += 1;
-        self.dns_turn = Some(due.account);
-        let dns = self.verify.dns.clone();
+        let parents = self.verify.parents.clone();
         self.tasks.spawn(async move {
-            let answer = contained(dns.is_delegated(&due.name)).await;
-            let answer = answer.unwrap_or_else(|| Err(DnsError::Failed(PANICKED.to_owned())));
-            TaskResult::Dns(Box::new(due), answer)
+            let answer = contained(parents.ask(&sought.due.name)).await;
+            let answer = answer.unwrap_or_else(|| Err(ParentError::Unclear(PANICKED.to_owned())));
+            TaskResult::Parent(Box::new(sought), answer)
         });
     }
 
@@ -515,9 +567,11 @@ impl VerifyWorker {
         if let Some(at) = self.write_at.filter(|_| self.writing == 0) {
             wake = wake.min(at);
         }
-        if self.has_room() && !self.waits_for_registry {
+        if !self.waits_for_registry {
             for name in self.waiting() {
-                wake = self.server(&name, now).ready_at().map_or(wake, |at| wake.min(at));
+                if self.may_ask(&name) {
+                    wake = self.server(&name, now).ready_at().map_or(wake, |at| wake.min(at));
+                }
             }
         }
         wake
@@ -530,6 +584,7 @@ impl VerifyWorker {
         self.in_flight -= 1;
         let ended = match &reply {
             Ok(Reply::NotNow(wait)) => Ended::NotNow(*wait),
+            Ok(Reply::Refused) => Ended::NotNow(None),
             Ok(Reply::Failed(_)) | Err(_) => Ended::Failed,
             Ok(_) => Ended::Answered,
         };
@@ -538,30 +593,39 @@ impl VerifyWorker {
             let RdapQuery { server, .. } = &ask;
             tracing::warn!(server, ?pause, ?ended, "RDAP server paused after errors");
         }
-        let drop_date = ask.due.drop_date;
+        if let Ok(Reply::Elsewhere(location)) = &reply {
+            return self.follow(ask, location, now);
+        }
+        if let Some(of) = ask.control_of.clone() {
+            return self.take_control(of, &ask, reply, now);
+        }
         match reply {
             Ok(Reply::Found(found)) => {
-                let state = rdap::derive(Some(&found), drop_date);
-                let observation = self.seen(state, ObservedBy::Rdap);
+                self.trust.controlled(&ask.server, ask.due.name.tld(), true, now);
+                let state = rdap::derive(&found, ask.due.drop.dropped);
+                let evidence = match state {
+                    RdapState::Reserved => Evidence::RdapReserved,
+                    _ => Evidence::RdapFound,
+                };
+                let evidence = EvidenceSet::default().with(evidence);
+                let seen = self.seen(state, ObservedBy::Rdap, evidence);
                 let rdap::Registration { statuses, registered_on, .. } = found;
-                self.answer(
-                    ask.due.name,
-                    Observation { statuses, registered_on, ..observation },
-                    now,
-                );
+                self.answer(ask.due.name, Observation { statuses, registered_on, ..seen }, now);
             }
-            Ok(Reply::NotFound) => {
-                let observation = self.seen(rdap::derive(None, drop_date), ObservedBy::Rdap);
-                self.answer(ask.due.name, observation, now);
+            Ok(Reply::NotFound) => self.missing(ask, now),
+            Ok(Reply::Reserved) => {
+                let evidence = EvidenceSet::default().with(Evidence::RdapReserved);
+                let seen = self.seen(RdapState::Reserved, ObservedBy::Rdap, evidence);
+                self.answer(ask.due.name, seen, now);
             }
-            Ok(Reply::Elsewhere(location)) => self.follow(ask, &location, now),
             // The server's limit was reached, which does not count as a failure of the name. The
             // next plan contains the name again.
-            Ok(Reply::NotNow(_)) => {
-                self.verify.checks.settle(&ask.due.name, Checked::Failed);
-                self.release(ask.due.name);
-            }
+            Ok(Reply::NotNow(_)) => self.postpone(ask.due.name),
+            Ok(Reply::Refused) => self.pause(ask.due.name, &ask.server, "access denied", now),
             Ok(Reply::Failed(status)) => {
+                if self.trust.answered(&ask.server, false, now) {
+                    self.distrust(&ask.server, "404 and failures in turn");
+                }
                 self.pause(ask.due.name, &ask.server, &format!("HTTP status {status}"), now);
             }
             Ok(Reply::Unusable(reason)) => self.unusable(ask, &reason, now),
@@ -569,8 +633,130 @@ impl VerifyWorker {
             Err(CallError::Coding(err)) => {
                 self.unusable(ask, &Unusable::Coding(err.to_string()), now);
             }
+            Ok(Reply::Elsewhere(_)) => {}
             Err(err) => self.pause(ask.due.name, &ask.server, &err.to_string(), now),
         }
+    }
+
+    /// Handles a 404: the name servers of the suffix are asked as well, once the server has described a
+    /// name of the suffix that is known to be registered.
+    fn missing(&mut self, ask: RdapQuery, now: Instant) {
+        // The server that said so, to which the registry's own may have redirected the query.
+        let RdapQuery { due, server, .. } = ask;
+        if self.trust.answered(&server, true, now) {
+            self.distrust(&server, "404 and failures in turn");
+        }
+        let suffix = due.name.tld().to_owned();
+        // A name on its way out has left the DNS as well, so there the 404 decides.
+        let was_free = due.last.is_some_and(|last| last.is_free());
+        let kept = if was_free { trust::CONTROL_KEPT } else { AGREE_WITHIN };
+        let control = self.trust.control(&server, &suffix, kept, now);
+        let evidence = EvidenceSet::default().with(Evidence::RdapNone);
+        let sought = Sought { server: Some(server.clone()), evidence, ..Sought::new(due, now) };
+        match control {
+            Control::Passed => {
+                let evidence = evidence.with(Evidence::Control);
+                self.confirming.push_back(Sought { evidence, ..sought });
+            }
+            Control::Failed => self.confirming.push_back(sought),
+            Control::Due => self.ask_control((server, suffix), sought),
+        }
+    }
+
+    /// Queues the control of a server and suffix, unless it is queued. `sought` waits for it.
+    fn ask_control(&mut self, of: (String, String), sought: Sought) {
+        let suffix = &of.1;
+        let url = sought.due.base.clone();
+        let account = sought.due.account;
+        let popular = self.verify.live.current().popular_under(suffix);
+        // Some suffixes have `nic` as a suffix below them.
+        let usual = ["nic", "google"].map(|label| DomainName::parse(&format!("{label}.{suffix}")));
+        let Some(name) = popular.into_iter().chain(usual.into_iter().flatten()).next() else {
+            self.confirming.push_back(sought);
+            return;
+        };
+        let waiting = self.uncontrolled.entry(of.clone()).or_default();
+        waiting.push(sought);
+        if waiting.len() > 1 {
+            return;
+        }
+        let (urgency, how, drop) = (Urgency::External, How::Rdap, DropDays::default());
+        let due = Due { name, urgency, how, base: url, account, drop, last: None };
+        if let Some(ask) = RdapQuery::first(&due) {
+            let ask = RdapQuery { control_of: Some(of), ..ask };
+            self.ahead.entry(ask.server.clone()).or_default().push_front(ask);
+        }
+    }
+
+    /// Takes the answer for a control name, and goes on with the names that wait for it.
+    fn take_control(
+        &mut self,
+        of: (String, String),
+        ask: &RdapQuery,
+        reply: Result<Reply, CallError>,
+        now: Instant,
+    ) {
+        let waiting = self.uncontrolled.remove(&of).unwrap_or_default();
+        let (server, suffix) = of;
+        let passed = match reply {
+            Ok(Reply::Found(_)) => {
+                self.trust.controlled(&ask.server, &suffix, true, now);
+                ask.server == server
+            }
+            // The server limits its clients, and is paused for that.
+            Ok(Reply::NotNow(_)) => {
+                waiting.into_iter().for_each(|sought| self.postpone(sought.due.name));
+                return;
+            }
+            Ok(Reply::Failed(_)) | Err(_) => {
+                for sought in waiting {
+                    self.pause(sought.due.name, &server, "its control failed", now);
+                }
+                return;
+            }
+            Ok(_) => false,
+        };
+        self.trust.controlled(&server, &suffix, passed, now);
+        if !passed {
+            let name = &ask.due.name;
+            self.distrust(&server, &format!("it does not know {name}, which is registered"));
+        }
+        for sought in waiting {
+            let evidence = match passed {
+                true => sought.evidence.with(Evidence::Control),
+                false => sought.evidence,
+            };
+            match sought.since + AGREE_WITHIN > now {
+                true => self.confirming.push_back(Sought { evidence, ..sought }),
+                false => self.postpone(sought.due.name),
+            }
+        }
+    }
+
+    /// Leaves names whose control takes too long to the next plan. It may be redirected to a server that is
+    /// paused for a day.
+    fn expire_controls(&mut self, now: Instant) {
+        let is_late = |sought: &Sought| sought.since + AGREE_WITHIN <= now;
+        let late: Vec<_> =
+            self.uncontrolled.extract_if(|_, waiting| waiting.iter().any(is_late)).collect();
+        for (of, waiting) in late {
+            let is_it = |ask: &RdapQuery| ask.control_of.as_ref() == Some(&of);
+            self.ahead.values_mut().for_each(|queue| queue.retain(|ask| !is_it(ask)));
+            for sought in waiting {
+                self.pause(sought.due.name, &of.0, "its control takes too long", now);
+            }
+        }
+    }
+
+    fn distrust(&self, server: &str, reason: &str) {
+        metrics::counter!("dropdex_rdap_distrusted_total").increment(1);
+        tracing::warn!(server, reason, "404s of an RDAP server do not count");
+    }
+
+    /// Leaves a name to the next plan.
+    fn postpone(&mut self, name: DomainName) {
+        self.verify.checks.settle(&name, Checked::Failed);
+        self.release(name);
     }
 
     /// Redirects the query to another server, within that server's limits. The guard checks the
@@ -585,38 +771,84 @@ impl VerifyWorker {
                     RdapQuery { server: server.clone(), url, redirects: ask.redirects + 1, ..ask };
                 self.ahead.entry(server).or_default().push_front(ask);
             }
-            _ => self.pause(ask.due.name, &ask.server, "too many or invalid redirects", now),
+            _ => match ask.control_of.clone() {
+                Some(of) => self.take_control(of, &ask, Ok(Reply::Refused), now),
+                None => self.pause(ask.due.name, &ask.server, "too many or invalid redirects", now),
+            },
         }
     }
 
-    fn take_dns(&mut self, due: Due, answer: Result<bool, DnsError>, now: Instant) {
+    fn take_parent(
+        &mut self,
+        sought: Sought,
+        answer: Result<Delegation, ParentError>,
+        now: Instant,
+    ) {
         self.in_flight -= 1;
         self.dns_in_flight -= 1;
+        let evidence = match answer {
+            Ok(Delegation::Delegated) => sought.evidence.with(Evidence::Delegated),
+            Ok(Delegation::Missing) => sought.evidence.with(Evidence::NotDelegated),
+            Err(_) => sought.evidence,
+        };
+        let Sought { due, server, since, .. } = sought;
+        if let Some(server) = server {
+            if answer == Ok(Delegation::Delegated) && self.trust.contradicted(&server, now) {
+                self.distrust(&server, "the DNS delegates names that it does not know");
+            }
+            let is_silent = matches!(answer, Err(ParentError::Timeout | ParentError::Unclear(_)));
+            if is_silent && due.last.is_some_and(|last| last.is_free()) {
+                return self.pause(
+                    due.name,
+                    "DNS",
+                    "it confirmed that the name is free before",
+                    now,
+                );
+            }
+            return self.conclude(Sought { due, server: Some(server), evidence, since }, now);
+        }
         match (due.how, due.last, answer) {
             // The name is still delegated, so nothing has changed.
-            (How::DnsFirst, Some(last), Ok(true)) => {
-                let observation = self.seen(last.state, ObservedBy::Dns);
+            (How::DnsFirst, Some(last), Ok(Delegation::Delegated)) => {
+                let seen = self.seen(last.state, ObservedBy::Dns, evidence);
                 let registered_on = last.registered_on;
-                self.answer(due.name, Observation { registered_on, ..observation }, now);
+                self.answer(due.name, Observation { registered_on, ..seen }, now);
             }
-            (How::DnsOnly, _, Ok(delegated)) => {
-                let state = if delegated { RdapState::Registered } else { RdapState::Unknown };
-                let observation = self.seen(state, ObservedBy::Dns);
-                self.answer(due.name, observation, now);
+            (How::DnsOnly, _, Ok(_) | Err(ParentError::NoServers | ParentError::Wildcard)) => {
+                self.conclude(Sought { due, server: None, evidence, since }, now);
             }
             (How::DnsOnly, _, Err(err)) => self.pause(due.name, "DNS", &err.to_string(), now),
             // The name is not delegated, or DNS failed, so the registry is queried.
             (How::DnsFirst | How::Rdap, ..) => {
-                if let Some(ask) = RdapQuery::first(due) {
+                if let Some(ask) = RdapQuery::first(&due) {
                     self.ahead.entry(ask.server.clone()).or_default().push_back(ask);
                 }
             }
         }
     }
 
-    fn seen(&self, state: RdapState, source: ObservedBy) -> Observation {
+    /// Decides the state of a name of which all sources were asked.
+    fn conclude(&mut self, sought: Sought, now: Instant) {
+        let Sought { due, server, evidence, .. } = sought;
+        let is_trusted = server.as_ref().is_none_or(|server| self.trust.is_trusted(server, now));
+        let evidence = if is_trusted { evidence } else { evidence.without(Evidence::Control) };
+        let listed = due.drop.evidence(self.verify.clock.today());
+        let evidence = evidence.iter().chain(listed).collect();
+        let Finding { state, .. } = availability::decide(evidence, RdapState::Unknown, &due.name);
+        let is_known = due.last.is_some_and(|last| last.state != RdapState::Unknown);
+        if state == RdapState::Unknown && is_known {
+            let source = server.as_deref().unwrap_or("DNS");
+            return self.pause(due.name, source, "the answers prove nothing", now);
+        }
+        let source = if server.is_some() { ObservedBy::Rdap } else { ObservedBy::Dns };
+        let seen = self.seen(state, source, evidence);
+        self.answer(due.name, seen, now);
+    }
+
+    fn seen(&self, state: RdapState, source: ObservedBy, evidence: EvidenceSet) -> Observation {
         let at = UnixMs::from_instant(self.verify.clock.now());
-        Observation { state, at, registered_on: None, statuses: RdapStatuses::NONE, source }
+        let statuses = RdapStatuses::NONE;
+        Observation { state, at, registered_on: None, statuses, source, evidence }
     }
 
     /// Queues an observation for writing.
@@ -634,7 +866,8 @@ impl VerifyWorker {
         let name = ask.due.name;
         self.pause(name.clone(), &ask.server, &reason.to_string(), now);
         if !known && self.busy.insert(name.clone()) {
-            let observation = self.seen(RdapState::Unknown, ObservedBy::Rdap);
+            let observation =
+                self.seen(RdapState::Unknown, ObservedBy::Rdap, EvidenceSet::default());
             self.answers.push((name, observation));
             self.write_at = self.write_at.or(Some(now + GROUP_WAIT));
         }
@@ -656,6 +889,8 @@ fn outcome(reply: &Result<Reply, CallError>) -> &'static str {
     match reply {
         Ok(Reply::Found(_)) => "found",
         Ok(Reply::NotFound) => "not_found",
+        Ok(Reply::Reserved) => "reserved",
+        Ok(Reply::Refused) => "refused",
         Ok(Reply::Elsewhere(_)) => "redirect",
         Ok(Reply::NotNow(_)) => "not_now",
         Ok(Reply::Failed(_)) => "failed",
@@ -665,11 +900,22 @@ fn outcome(reply: &Result<Reply, CallError>) -> &'static str {
 }
 
 impl RdapQuery {
+    /// Returns true if names wait for the answer, or the query is the rest of another.
+    fn is_begun(&self) -> bool {
+        self.redirects > 0 || self.control_of.is_some()
+    }
+
     /// Returns the first query for a name; `None` if its registry has no server.
-    fn first(due: Due) -> Option<RdapQuery> {
+    fn first(due: &Due) -> Option<RdapQuery> {
         let base = due.base.as_ref()?;
         let (url, server) = (base.domain(&due.name), plan::server_key(base));
-        Some(RdapQuery { due, url, server, redirects: 0 })
+        Some(RdapQuery { due: due.clone(), url, server, redirects: 0, control_of: None })
+    }
+}
+
+impl Sought {
+    fn new(due: Due, now: Instant) -> Sought {
+        Sought { due, server: None, evidence: EvidenceSet::default(), since: now }
     }
 }
 

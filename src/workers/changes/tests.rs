@@ -15,6 +15,7 @@ use crate::corpus::ingest::Source;
 use crate::feeds::{Feed, ReadOptions};
 use crate::index::generation::build::{self, BuildSettings};
 use crate::scorer::Coverage;
+use crate::vocab::evidence::{Evidence, EvidenceSet};
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::{Observation, ObservedBy, RdapStatuses};
 use crate::vocab::plan::{Plan, Plans};
@@ -153,13 +154,20 @@ impl World {
         caller
     }
 
+    /// Observes a state; two sources agree that an available name is free.
     fn observe(&self, text: &str, state: RdapState, days: i32) {
+        let free = [Evidence::RdapNone, Evidence::Control, Evidence::NotDelegated];
+        self.observe_with(text, state, days, free.into_iter().collect());
+    }
+
+    fn observe_with(&self, text: &str, state: RdapState, days: i32, evidence: EvidenceSet) {
         let observation = Observation {
             state,
             at: UnixMs::from_instant(noon(days)),
             registered_on: None,
             statuses: RdapStatuses::NONE,
             source: ObservedBy::Rdap,
+            evidence,
         };
         let rows = vec![(name(text), observation)];
         self.runtime.block_on(self.store.record_observations(rows)).expect("written");
@@ -324,6 +332,28 @@ fn registries_are_believed_once() {
         world.observe("other.com", RdapState::Available, 8);
         world.derive(0);
         assert_eq!(world.events(), expected);
+    }
+}
+
+/// A single 404 may be wrong, so nobody is told; the second source makes it a change.
+#[test]
+fn only_names_that_two_sources_call_free_are_reported_as_free() {
+    let mut world = World::new(false);
+    world.ingest(0, &[row("solar.com", -20, None, false)]);
+    world.watch("solar.com");
+    let probably: EvidenceSet = [Evidence::RdapNone, Evidence::Control].into_iter().collect();
+    let states = [
+        (RdapState::PendingDelete, EvidenceSet::default(), false),
+        (RdapState::Available, probably, false),
+        (RdapState::Available, probably.with(Evidence::NotDelegated), true),
+        (RdapState::Available, probably.with(Evidence::NotDelegated), false),
+    ];
+    let mut expected = Vec::new();
+    for (days, (state, evidence, is_told)) in (1..).zip(states) {
+        world.observe_with("solar.com", state, days, evidence);
+        expected.extend(is_told.then(|| event(days, "available", "registry", "solar.com")));
+        world.derive(0);
+        assert_eq!(world.events(), expected, "{state} {evidence:?}");
     }
 }
 

@@ -7,6 +7,7 @@
 //! with the oldest observation first. Within each group, accounts take turns: an account with ten
 //! thousand names does not delay one with three.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::BuildHasher;
 
@@ -16,11 +17,12 @@ use crate::accounts::Target;
 use crate::index::NameFacts;
 use crate::outbound::rdap;
 use crate::vocab::day::Day;
+use crate::vocab::evidence::Evidence;
 use crate::vocab::ids::AccountId;
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::{Observation, RdapState};
 use crate::vocab::rdap::{Bootstrap, RdapBase};
-use crate::vocab::stage::Stage;
+use crate::vocab::stage::{Periods, Stage};
 use crate::vocab::time::UnixMs;
 
 const HOUR_MS: u64 = 3_600_000;
@@ -68,9 +70,40 @@ pub struct Due {
     pub base: Option<RdapBase>,
     /// The account whose turn the query uses.
     pub account: AccountId,
-    pub drop_date: Option<Day>,
+    pub drop: DropDays,
     /// The last observation.
     pub last: Option<Observation>,
+}
+
+/// Days of the latest drop of a name in the index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DropDays {
+    pub dropped: Option<Day>,
+    /// Its release, if a list states it. Otherwise it follows from the life cycle of the suffix, and the
+    /// registry knows better.
+    pub listed_release: Option<Day>,
+}
+
+impl DropDays {
+    /// Returns the days of a name.
+    pub fn of(name: &DomainName, facts: Option<&NameFacts>) -> DropDays {
+        let Some(NameFacts { latest_drop: Some(dropped), release, .. }) = facts.copied() else {
+            return DropDays::default();
+        };
+        let computed = Periods::for_tld(name.tld()).effective_release(dropped, None);
+        let listed_release = release.filter(|release| *release != computed);
+        DropDays { dropped: Some(dropped), listed_release }
+    }
+
+    /// Returns what the list says about the release.
+    pub fn evidence(self, today: Day) -> Option<Evidence> {
+        match self.listed_release?.cmp(&today) {
+            Ordering::Greater => Some(Evidence::ReleaseAhead),
+            // Its hour may be ahead.
+            Ordering::Equal => None,
+            Ordering::Less => Some(Evidence::ReleasePast),
+        }
+    }
 }
 
 /// A due name with its watchers, and its sort key within its urgency (smallest first).
@@ -118,16 +151,16 @@ impl VerifyPlan {
             // After each failure, the next server is used: in RFC 9224 §3, servers are listed in no
             // order of preference.
             let base = servers.get(failures as usize % servers.len().max(1)).cloned();
-            let drop_date = facts.and_then(|facts| facts.latest_drop);
+            let drop = DropDays::of(&target.name, facts.as_ref());
             let how = match &base {
                 None => How::DnsOnly,
-                Some(_) if may_use_dns(&target, drop_date, time) => How::DnsFirst,
+                Some(_) if may_use_dns(&target, drop.dropped, time) => How::DnsFirst,
                 Some(_) => How::Rdap,
             };
             let server = base.as_ref().filter(|_| how == How::Rdap).map(server_key);
             let Target { name, watchers, observation: last, .. } = target;
             let Some(&account) = watchers.first() else { continue };
-            let due = Due { name, urgency, how, base, account, drop_date, last };
+            let due = Due { name, urgency, how, base, account, drop, last };
             by_server.entry(server).or_default().push(Candidate { due, watchers, place });
         }
         let mut plan = VerifyPlan::default();
