@@ -116,6 +116,7 @@ pub const METRICS: &[Metric] = &[
     metric(MetricKind::Counters, "dropdex_deliveries_total", "Delivery attempts, by channel and outcome."),
     metric(MetricKind::Counter, "dropdex_calls_refused_total", "Outbound calls blocked by the SSRF guard."),
     metric(MetricKind::Counters, "dropdex_rdap_answers_total", "RDAP queries, by outcome."),
+    metric(MetricKind::Counter, "dropdex_rdap_distrusted_total", "Times that 404s of an RDAP server stopped to count, for an hour or until it knows a registered name."),
     metric(MetricKind::Counters, "dropdex_changes_total", "Derived changes of names, by kind."),
     metric(MetricKind::Counter, "dropdex_change_failures_total", "Failed derivations of changes, which are repeated."),
     metric(MetricKind::Gauge, "dropdex_change_log_newest", "Newest event of the change log."),
@@ -174,7 +175,17 @@ const LABELS: [(&str, Labels); 5] = [
         "dropdex_rdap_answers_total",
         &[(
             "outcome",
-            &["found", "not_found", "redirect", "not_now", "failed", "unusable", "no_answer"],
+            &[
+                "found",
+                "not_found",
+                "reserved",
+                "redirect",
+                "not_now",
+                "refused",
+                "failed",
+                "unusable",
+                "no_answer",
+            ],
         )],
     ),
 ];
