@@ -59,8 +59,11 @@ pub struct TldRow<'a> {
     /// Source of these periods; `default` for a suffix without its own.
     periods_from: &'static str,
     registration: Registration,
-    /// Whether the suffix has an RDAP server, so that names can be verified.
+    /// Whether the suffix has an RDAP server.
     rdap: bool,
+    /// Sources of the availability of names: `rdap`; `dns`, the name servers of the suffix; `list`,
+    /// lists of dropped names. A name is verified as free only if the first two agree.
+    sources: Vec<&'static str>,
     /// Time of the newest list with a new drop under the suffix; `null` without drops.
     #[schema(required, format = DateTime)]
     newest_list: Option<String>,
@@ -124,6 +127,7 @@ pub async fn list_tlds(
     let asked = SuffixRequest::parse(query.as_deref())?;
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let (served, bootstrap) = (index.clone(), app.reach.bootstrap.current());
+    let verifies = app.reach.checks.is_some();
     let body = work::run(COST_US, move || {
         let overview = index.overview(as_of);
         let mut counted: Vec<_> =
@@ -138,6 +142,12 @@ pub async fn list_tlds(
                 let [redemption, pending_delete, catchable, released] = counted.stages;
                 let Periods { redemption_days, pending_delete_days } = Periods::for_tld(tld);
                 let name = DomainName::parse(&format!("example.{tld}"));
+                let rdap = name.is_ok_and(|name| bootstrap.is_checkable(&name));
+                let sources = [
+                    ("rdap", verifies && rdap),
+                    ("dns", verifies),
+                    ("list", counted.newest_list.is_some()),
+                ];
                 TldRow {
                     tld,
                     names: counted.names,
@@ -150,7 +160,12 @@ pub async fn list_tlds(
                         false => Registration::Restricted,
                     },
                     newest_list: counted.newest_list.map(|at| at.to_string()),
-                    rdap: name.is_ok_and(|name| bootstrap.is_checkable(&name)),
+                    rdap,
+                    sources: sources
+                        .into_iter()
+                        .filter(|(_, is_asked)| *is_asked)
+                        .map(|(it, _)| it)
+                        .collect(),
                 }
             })
             .collect();

@@ -24,9 +24,10 @@ use crate::service::watchlist::{
 use crate::service::work;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::evidence::Evidence;
 use crate::vocab::limits::{OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX, WATCHES_PASTED_MAX};
 use crate::vocab::name::{DomainName, NameError};
-use crate::vocab::observation::FormerState;
+use crate::vocab::observation::{FormerState, Observation};
 use crate::vocab::stage::Stage;
 use crate::vocab::tag::Tag;
 
@@ -43,6 +44,9 @@ pub struct WatchResponse<'a> {
     rdap_observed_state: Option<&'static str>,
     #[schema(value_type = Option<String>, format = DateTime, required)]
     rdap_verified_at: Option<Timestamp>,
+    /// `null` for a name that was not checked yet.
+    #[schema(required)]
+    availability: Option<AvailabilityResponse>,
     #[schema(value_type = Option<String>, format = Date, required)]
     latest_drop_date: Option<Day>,
     #[schema(value_type = Option<u8>, minimum = 0, maximum = 100, required)]
@@ -70,6 +74,45 @@ pub struct WatchResponse<'a> {
     rdap_former_states: Vec<FormerStateResponse>,
 }
 
+/// Whether a name can be registered, and what says so.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Availability)]
+pub struct AvailabilityResponse {
+    /// As `rdapObservedState`.
+    state: &'static str,
+    /// A source describes the state, or two agree on it. A name is free only if it is `available` and
+    /// verified.
+    verified: bool,
+    evidence: Vec<EvidenceResponse>,
+    #[schema(value_type = String, format = DateTime)]
+    at: Timestamp,
+}
+
+/// What a source said.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Evidence)]
+pub struct EvidenceResponse {
+    /// `rdap`, `whois`, `dns` or `list`.
+    source: &'static str,
+    /// `rdap-found`, `rdap-none`, `rdap-reserved`, `whois-found`, `whois-none`, `whois-reserved`,
+    /// `delegated`, `not-delegated`, `release-ahead`, `release-past`, or `control`: the RDAP server
+    /// knows a registered name of the suffix.
+    answer: &'static str,
+}
+
+impl AvailabilityResponse {
+    pub fn new(seen: &Observation) -> AvailabilityResponse {
+        let said = |it: Evidence| EvidenceResponse { source: it.source(), answer: it.as_str() };
+        AvailabilityResponse {
+            state: seen.state.as_str(),
+            verified: seen.is_verified(),
+            evidence: seen.evidence.iter().map(said).collect(),
+            at: Timestamp(seen.at),
+        }
+    }
+}
+
 /// A state that a watched name had.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -87,6 +130,7 @@ impl<'a> WatchResponse<'a> {
             source: row.source(),
             rdap_observed_state: row.rdap().map(|(state, _)| state.as_str()),
             rdap_verified_at: row.rdap().map(|(_, at)| Timestamp(at)),
+            availability: row.seen().map(AvailabilityResponse::new),
             latest_drop_date: row.latest_drop(),
             dqs: row.dqs(),
             stage: row.stage(),

@@ -258,6 +258,11 @@ impl WatchRow {
         self.entry.added_at
     }
 
+    /// The last observation.
+    pub fn seen(&self) -> Option<&Observation> {
+        self.seen.as_ref()
+    }
+
     /// The last observed state, and when it was observed.
     pub fn rdap(&self) -> Option<(RdapState, UnixMs)> {
         self.seen.map(|seen| (seen.state, seen.at))

@@ -34,7 +34,7 @@ fn entry(site: &Site, name: &str, latest_drop: Option<&str>, stage: Option<(&str
         "tags": [],
         "maxBidUsd": null,
         "venue": null,
-        "alerts": null,
+        "alerts": null, "availability": null,
         "rdapFormerStates": [],
     })
 }
@@ -54,7 +54,7 @@ fn external(name: &str) -> Value {
         "tags": [],
         "maxBidUsd": null,
         "venue": null,
-        "alerts": null,
+        "alerts": null, "availability": null,
         "rdapFormerStates": [],
     })
 }
@@ -99,8 +99,8 @@ fn a_name_is_watched_once_and_can_be_removed() {
     entries.iter_mut().for_each(|entry| hide_times(entry, &["addedAt"]));
     let expected = json!({
         "count": 4, "limit": 100, "offset": 0, "sort": "lifecycle", "matches": 4,
-        // .com has an RDAP server, .de has none.
-        "summary": {"total": 4, "external": 1, "renewed": 0, "checkable": 2},
+        // .com has a server in the bootstrap registry, .de in the overlay.
+        "summary": {"total": 4, "external": 1, "renewed": 0, "checkable": 4},
         "watchlist": [pending, munich, entry(&site, "kept.de", None, None), external("nowhere.com")],
     });
     assert_eq!(body, expected);
