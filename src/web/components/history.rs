@@ -7,7 +7,7 @@ use crate::index::EarlierDrop;
 use crate::index::query::rows::Lifecycle;
 use crate::service::watchlist::WatchRow;
 use crate::vocab::day::Day;
-use crate::vocab::observation::RdapState;
+use crate::vocab::observation::{Observation, RdapState};
 use crate::vocab::time::UnixMs;
 
 /// Past events of a name, and its next drop.
@@ -15,8 +15,8 @@ pub struct History<'a> {
     pub drop: Option<&'a Lifecycle>,
     /// Earlier drops, newest first.
     pub earlier: &'a [EarlierDrop],
-    /// The newest state reported by the registry.
-    pub seen: Option<(RdapState, UnixMs)>,
+    /// The newest observation.
+    pub seen: Option<&'a Observation>,
     /// The entry in the viewer's watchlist.
     pub watched: Option<&'a WatchRow>,
 }
@@ -53,8 +53,8 @@ impl History<'_> {
                 false => add(drop.release, "", "Expected to be available, not verified".to_owned()),
             }
         }
-        if let Some((state, at)) = self.seen {
-            add(day_of(at), "sure", format!("Registry: {}", state_word(state)));
+        if let Some(seen) = self.seen {
+            add(day_of(seen.at), "sure", format!("Registry: {}", seen_word(seen)));
         }
         if let Some(watched) = self.watched {
             for former in watched.former().iter().rev() {
@@ -90,6 +90,51 @@ pub fn exit_word(drop: &Lifecycle) -> &'static str {
     if drop.is_first_listing() { "First listed" } else { "Left the zone" }
 }
 
+/// Words for an observation: a free name is one on which two sources agree.
+pub fn seen_word(seen: &Observation) -> &'static str {
+    match seen.state {
+        RdapState::Available if !seen.is_free() => "probably free",
+        RdapState::Available => "free",
+        RdapState::Reserved if !seen.is_verified() => "probably reserved",
+        state => state_word(state),
+    }
+}
+
+/// CSS class of an observation.
+pub fn seen_class(seen: &Observation) -> &'static str {
+    match seen.state {
+        RdapState::Available if !seen.is_free() => "",
+        state => state_class(state),
+    }
+}
+
+/// A sentence that says what an observation is based on; `None` if its state says enough. `release` is
+/// that of the latest drop.
+pub fn seen_basis(seen: &Observation, release: Option<Day>, today: Day) -> Option<Markup> {
+    let on_day =
+        |word: &str| html! { @if let Some(day) = release { " " (word) " " (date(day, today)) } };
+    let verified = seen.is_verified();
+    match seen.state {
+        RdapState::Available if verified => Some(html! {
+            "RDAP and the DNS agree. Price and premium rules are the registrar's."
+        }),
+        RdapState::Available => Some(html! { "Only the registry's RDAP server says so." }),
+        RdapState::Expected => Some(html! {
+            "By the registry's list it should be free" (on_day("since")) "; not confirmed."
+        }),
+        RdapState::Taken => Some(html! { "It is delegated in the DNS." }),
+        RdapState::Reserved if verified => {
+            Some(html! { "The registry keeps it; it is not for sale the usual way." })
+        }
+        RdapState::Reserved => Some(html! { "Registries keep such names." }),
+        RdapState::PendingDelete if !verified => Some(html! {
+            "Gone from the registry's data; the list releases it" (on_day("on")) "."
+        }),
+        RdapState::Unknown => Some(html! { "The answers prove nothing." }),
+        _ => None,
+    }
+}
+
 /// Words for a state reported by the registry.
 pub fn state_word(state: RdapState) -> &'static str {
     match state {
@@ -99,6 +144,9 @@ pub fn state_word(state: RdapState) -> &'static str {
         RdapState::Registered => "registered",
         RdapState::Renewed => "renewed",
         RdapState::RegisteredAgain => "registered again",
+        RdapState::Reserved => "reserved",
+        RdapState::Expected => "should be free",
+        RdapState::Taken => "taken",
         RdapState::Unknown => "unclear",
     }
 }
@@ -109,7 +157,10 @@ pub fn state_class(state: RdapState) -> &'static str {
         RdapState::Redemption => "info",
         RdapState::PendingDelete => "warn",
         RdapState::Available => "good",
-        RdapState::Renewed | RdapState::RegisteredAgain => "bad",
-        RdapState::Registered | RdapState::Unknown => "",
+        RdapState::Renewed
+        | RdapState::RegisteredAgain
+        | RdapState::Taken
+        | RdapState::Reserved => "bad",
+        RdapState::Registered | RdapState::Expected | RdapState::Unknown => "",
     }
 }

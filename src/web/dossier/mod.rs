@@ -41,7 +41,6 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::{VENUE_CHARS_MAX, WATCH_NOTE_CHARS_MAX};
 use crate::vocab::name::{DomainName, to_unicode};
-use crate::vocab::observation::RdapState;
 use crate::vocab::stage::Stage;
 use crate::vocab::tag::Tag;
 use crate::vocab::time::UnixMs;
@@ -232,7 +231,7 @@ impl DossierPage<'_> {
                         p.detail { (explanation) }
                     }
                     div.cell { h2 { "Drops" } (self.release()) }
-                    div.cell { h2 { "Registry (RDAP)" } (self.registry.cell(self.domain, self.owned.is_some(), self.now)) }
+                    div.cell { h2 { "Registry (RDAP)" } (self.registry.cell(self.domain, self.drop().map(|drop| drop.release), self.owned.is_some(), self.now)) }
                 }
                 @if let Some(drop) = self.drop() {
                     (lifecycle::timeline(drop, self.as_of))
@@ -260,8 +259,8 @@ impl DossierPage<'_> {
         if days < 0 {
             return html! {
                 p.value.soft { "Since " (date(drop.release, today)) }
-                @if matches!(self.registry, RegistryView::Seen(RdapState::Available, _)) {
-                    p.detail { "The registry confirms that it is available." }
+                @if matches!(&self.registry, RegistryView::Seen(seen) if seen.is_free()) {
+                    p.detail { "Two sources confirm that it is free." }
                 } @else {
                     p.detail { "Expected to be available since " (date(drop.release, today)) ", not verified." }
                 }
@@ -356,8 +355,8 @@ impl DossierPage<'_> {
     fn history(&self) -> Markup {
         let today = self.as_of.today;
         let Some(profile) = self.known.profile() else { return html! {} };
-        let seen = match self.registry {
-            RegistryView::Seen(state, at) => Some((state, at)),
+        let seen = match &self.registry {
+            RegistryView::Seen(seen) => Some(seen),
             _ => None,
         };
         let history =

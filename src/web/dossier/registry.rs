@@ -8,7 +8,7 @@ use axum::response::Redirect;
 use maud::{Markup, html};
 
 use crate::Web;
-use crate::components::{ago, dossier_path, query, state_class, state_word};
+use crate::components::{ago, dossier_path, query, seen_basis, seen_class, seen_word};
 use crate::dossier::name_in;
 use crate::error::PageError;
 use crate::logged_in::LoggedIn;
@@ -16,9 +16,9 @@ use crate::notice::Notice;
 use crate::service::app::Now;
 use crate::service::checks::{Checked, Refused};
 use crate::service::watchlist::WatchRow;
+use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
-use crate::vocab::observation::RdapState;
-use crate::vocab::time::UnixMs;
+use crate::vocab::observation::Observation;
 
 /// Maximum wait of the page for a registry. A later result is shown on the next page load.
 const WAIT: Duration = Duration::from_secs(5);
@@ -40,21 +40,21 @@ pub enum RegistryView {
     Off,
     NoServer,
     NotChecked,
-    Seen(RdapState, UnixMs),
+    Seen(Observation),
     Failed,
 }
 
 impl RegistryView {
     /// The newest state among the viewer's watchlist and checks.
     pub fn find(web: &Web, domain: &DomainName, watched: Option<&WatchRow>) -> RegistryView {
-        let seen = watched.and_then(WatchRow::rdap);
+        let seen = watched.and_then(WatchRow::seen).copied();
         let checked = web.app.reach.checks.as_ref().and_then(|checks| checks.result(domain));
         match (checked, seen) {
             (Some(Checked::Seen(it)), seen) => match seen {
-                Some((state, at)) if at > it.at => RegistryView::Seen(state, at),
-                _ => RegistryView::Seen(it.state, it.at),
+                Some(seen) if seen.at > it.at => RegistryView::Seen(seen),
+                _ => RegistryView::Seen(it),
             },
-            (_, Some((state, at))) => RegistryView::Seen(state, at),
+            (_, Some(seen)) => RegistryView::Seen(seen),
             (Some(Checked::Failed), None) => RegistryView::Failed,
             (None, None) if !web.app.reach.bootstrap.current().is_checkable(domain) => {
                 RegistryView::NoServer
@@ -65,20 +65,28 @@ impl RegistryView {
     }
 
     /// Renders the state with the button that checks it.
-    pub fn cell(&self, domain: &DomainName, is_member: bool, now: Now) -> Markup {
+    pub fn cell(
+        &self,
+        domain: &DomainName,
+        release: Option<Day>,
+        is_member: bool,
+        now: Now,
+    ) -> Markup {
         let path = dossier_path(domain.as_str());
+        let today = Day::nearest(now.0);
         html! {
-            @match *self {
-                RegistryView::Seen(state, at) => {
-                    p.value.(state_class(state)) { (state_word(state)) }
-                    p.detail { span.confirmed { "✓ " } "Confirmed " (ago(at, now)) }
+            @match self {
+                RegistryView::Seen(seen) => {
+                    p.value.(seen_class(seen)) { (seen_word(seen)) }
+                    @if let Some(basis) = seen_basis(seen, release, today) { p.detail { (basis) } }
+                    p.detail { @if seen.is_verified() { span.confirmed { "✓ " } "Confirmed " } @else { "Checked " } (ago(seen.at, now)) }
                 }
                 RegistryView::Off => { p.value.soft { "Not checked" } p.detail { "Registry checks are off on this server." } }
-                RegistryView::NoServer => { p.value.soft { "No RDAP server" } p.detail { "This registry cannot be queried." } }
+                RegistryView::NoServer => { p.value.soft { "No RDAP server" } p.detail { "The DNS can show that the name is taken." } }
                 RegistryView::NotChecked => { p.value.soft { "Not checked" } p.detail { "The dates come from the calendar." } }
                 RegistryView::Failed => { p.value.soft { "No response" } p.detail { "The last check failed." } }
             }
-            @if !matches!(self, RegistryView::Off | RegistryView::NoServer) {
+            @if !matches!(self, RegistryView::Off) {
                 @if is_member {
                     form.check method="post" action={ (path) "/check" } { button.quiet.small type="submit" { "Check now" } }
                 } @else {

@@ -7,7 +7,7 @@ use super::{Group, Listed, MAX_BID_LABEL, NOTICES, PATH, Pasted, Report, Watchli
 use crate::accounts::WatchDetails;
 use crate::components::Column::{Number, Text};
 use crate::components::{
-    self, History, ago, countdown, counted, grouped, money, query, state_class, state_word,
+    self, History, ago, countdown, counted, grouped, money, query, seen_class, seen_word,
 };
 use crate::error::sentence;
 use crate::field::Field;
@@ -228,6 +228,7 @@ fn bulk(list: &WatchlistPage) -> Markup {
             label { "Venue" input type="text" name="venue" maxlength=(VENUE_CHARS_MAX) list="venues" placeholder="unchanged" autocomplete="off"; }
             datalist #venues { @for venue in &list.venue_choices { option value=(venue) {} } }
             button type="submit" formaction="/watchlist/notes" { "Save" }
+            button type="submit" formaction="/checks" { "Check now" }
             button.danger type="submit" { "Remove selected" }
         }
     }
@@ -309,15 +310,15 @@ fn tags(details: &WatchDetails) -> Markup {
 fn state(listed: &Listed, now: Now) -> Markup {
     let Listed { watched, is_checkable, .. } = listed;
     let now_state = html! {
-        @match (watched.rdap(), watched.stage()) {
-            (Some((state, at)), _) => { span.confirmed { "✓ " } span.badge.(state_class(state)) { (state_word(state)) } " " span.frees { (ago(at, now)) } }
+        @match (watched.seen(), watched.stage()) {
+            (Some(seen), _) => { @if seen.is_verified() { span.confirmed { "✓ " } } span.badge.(seen_class(seen)) { (seen_word(seen)) } " " span.frees { (ago(seen.at, now)) } }
             (None, Some(stage)) => { span.stage.(stage.as_str()) { (components::stage_word(stage)) } " " span.frees { @if *is_checkable { "not checked yet" } @else { "no registry check" } } }
             (None, None) if watched.is_renewed() => { span.badge { (components::HELD_AGAIN) } }
             (None, None) => { span.soft { @if *is_checkable { "not checked yet" } @else { "check not supported" } } }
         }
     };
     let (drop, earlier) = (listed.drop.as_ref(), &listed.earlier[..]);
-    let history = History { drop, earlier, seen: watched.rdap(), watched: Some(watched) };
+    let history = History { drop, earlier, seen: watched.seen(), watched: Some(watched) };
     let today = Day::nearest(now.0);
     html! {
         details.history {
