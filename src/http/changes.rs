@@ -4,18 +4,16 @@
 //! Filters are evaluated on current facts, from the index that is in use when the page is built. A
 //! waiting request holds a slot of its own class in the server, so it delays no other requests.
 
-use std::convert::Infallible;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use axum::Extension;
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::{Request, State};
-use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, Uri};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use futures_util::stream;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
@@ -23,7 +21,7 @@ use utoipa::ToSchema;
 
 use crate::accounts::{Caller, UserData};
 use crate::edge::allowance::{charge_more, readmit};
-use crate::edge::class::{EVENT_STREAM, STREAM_TIME_MAX, wants_stream};
+use crate::edge::class::{STREAM_TIME_MAX, wants_stream};
 use crate::edge::csv::push_number;
 use crate::edge::error::Refusal;
 use crate::edge::extensions::ServerSlot;
@@ -32,6 +30,7 @@ use crate::index::filter::{AsOf, Filter};
 use crate::json;
 use crate::parse;
 use crate::query::params::{ChangesQuery, Params, sequence};
+use crate::response::event_stream;
 use crate::rows::push_quoted_day;
 use crate::service::account_turns::{AccountTurn, OneAtATime};
 use crate::service::app::App;
@@ -224,14 +223,9 @@ impl ChangesReader {
         let state = Streamed { reader: self, since, newest, first, heartbeat, ends, _turn: turn };
         let events = stream::unfold(state, async |mut state| {
             let bytes = state.next().await?;
-            Some((Ok::<Bytes, Infallible>(bytes), state))
+            Some((bytes, state))
         });
-        let headers = [
-            (CONTENT_TYPE, EVENT_STREAM),
-            // Without this header, proxies such as nginx buffer the response.
-            (HeaderName::from_static("x-accel-buffering"), "no"),
-        ];
-        Ok((headers, Body::from_stream(events)).into_response())
+        Ok(event_stream(events))
     }
 
     /// Builds one page. A long page needs a turn of the account, and counts as a request.

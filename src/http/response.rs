@@ -1,12 +1,17 @@
 //! Building blocks of JSON responses to writes.
 
-use axum::http::header::{CACHE_CONTROL, LOCATION};
+use std::convert::Infallible;
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
+use futures_util::{Stream, StreamExt};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
 use crate::accounts::{Answered, Receipt};
+use crate::edge::class::EVENT_STREAM;
 use crate::json::json_response;
 use crate::service::receipt::added_id;
 use crate::vocab::time::UnixMs;
@@ -35,6 +40,16 @@ impl Deleted {
     pub fn new(id: u64) -> Deleted {
         Deleted { id, deleted: true }
     }
+}
+
+/// Builds the response of server-sent events, each with its empty line.
+pub fn event_stream(events: impl Stream<Item = Bytes> + Send + 'static) -> Response {
+    let headers = [
+        (CONTENT_TYPE, EVENT_STREAM),
+        // Without this header, proxies such as nginx buffer the response.
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    (headers, Body::from_stream(events.map(Ok::<Bytes, Infallible>))).into_response()
 }
 
 /// Builds the receipt of a POST, which is stored under its idempotency key.
