@@ -1,7 +1,7 @@
 //! Registry checks requested on a dossier. Requests wait here for the verification worker, which
 //! respects its rate limits for each server. Results are cached for a few hours.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroU32;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -20,10 +20,14 @@ const FRESH: Duration = Duration::from_secs(600);
 const KEPT: Duration = Duration::from_secs(6 * 3_600);
 /// Maximum number of results kept.
 const RESULTS_MAX: usize = 4_096;
+/// Time after which a name without a result is given up. A node that does not lead has no worker.
+const GIVEN_UP: Duration = Duration::from_secs(600);
 /// Maximum number of waiting requests.
 const WAITING_MAX: usize = 256;
+/// Maximum number of names of a request.
+pub const NAMES_MAX: usize = 100;
 /// Checks per account and hour. All may come at once.
-const PER_HOUR: NonZeroU32 = NonZeroU32::new(60).expect("above 0");
+const PER_HOUR: NonZeroU32 = NonZeroU32::new(NAMES_MAX as u32).expect("above 0");
 
 /// Outcome of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +53,15 @@ pub struct Checks {
 struct PendingChecks {
     waiting: VecDeque<DomainName>,
     /// Names without a result yet. Results of other names would reveal who watches them.
-    asked: HashSet<DomainName>,
-    results: HashMap<DomainName, (Checked, Instant)>,
+    asked: HashMap<DomainName, Request>,
+    results: HashMap<DomainName, (Checked, Request)>,
+}
+
+/// Who asked about a name, and when; of a result, when it came.
+#[derive(Clone)]
+struct Request {
+    at: Instant,
+    accounts: Vec<AccountId>,
 }
 
 impl Default for Checks {
@@ -77,40 +88,67 @@ impl Checks {
         wait: Duration,
     ) -> Result<Option<Checked>, Refused> {
         let mut settled = self.settled.subscribe();
-        if let Some((checked, at)) = self.state().results.get(name)
-            && at.elapsed() < FRESH
-        {
-            return Ok(Some(*checked));
+        if let Some(fresh) = self.begin(account, name)? {
+            return Ok(Some(fresh));
         }
-        self.ask(account, name)?;
-        let is_over =
-            async { while self.state().asked.contains(name) && settled.changed().await.is_ok() {} };
+        let is_over = async { while self.is_waiting(name) && settled.changed().await.is_ok() {} };
         let is_over = timeout(wait, is_over).await.is_ok();
         Ok(if is_over { self.result(name) } else { None })
     }
 
-    fn ask(&self, account: AccountId, name: &DomainName) -> Result<(), Refused> {
-        if self.state().asked.contains(name) {
-            return Ok(());
-        }
-        self.limits.check_key(&account).map_err(|_| Refused)?;
+    /// Requests a check, unless the name is already waiting; returns a fresh result instead if there is
+    /// one.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn begin(&self, account: AccountId, name: &DomainName) -> Result<Option<Checked>, Refused> {
         let mut state = self.state();
-        if state.waiting.len() >= WAITING_MAX {
+        state.give_up();
+        if let Some((checked, request)) = state.results.get_mut(name)
+            && request.at.elapsed() < FRESH
+        {
+            request.add(account);
+            return Ok(Some(*checked));
+        }
+        if let Some(request) = state.asked.get_mut(name) {
+            request.add(account);
+            return Ok(None);
+        }
+        if state.waiting.len() >= WAITING_MAX || self.limits.check_key(&account).is_err() {
             return Err(Refused);
         }
-        if state.asked.insert(name.clone()) {
-            state.waiting.push_back(name.clone());
-        }
+        let request = Request { at: Instant::now(), accounts: vec![account] };
+        state.asked.insert(name.clone(), request);
+        state.waiting.push_back(name.clone());
         drop(state);
         self.asked.notify_one();
-        Ok(())
+        Ok(None)
+    }
+
+    /// Returns true if a check of the name has no result yet.
+    pub fn is_waiting(&self, name: &DomainName) -> bool {
+        self.state().asked.get(name).is_some_and(|request| request.at.elapsed() < GIVEN_UP)
+    }
+
+    /// Returns a receiver that changes whenever a check is settled.
+    pub fn subscribe(&self) -> watch::Receiver<()> {
+        self.settled.subscribe()
     }
 
     /// The last result for a name, if it is still kept.
     pub fn result(&self, name: &DomainName) -> Option<Checked> {
+        self.kept(name, |_| true)
+    }
+
+    /// The last result for a name, if it is still kept and `account` asked for it.
+    pub fn result_of(&self, account: AccountId, name: &DomainName) -> Option<Checked> {
+        self.kept(name, |request| request.accounts.contains(&account))
+    }
+
+    fn kept(&self, name: &DomainName, is_shown: impl Fn(&Request) -> bool) -> Option<Checked> {
         let state = self.state();
-        let (checked, at) = state.results.get(name)?;
-        (at.elapsed() < KEPT).then_some(*checked)
+        let (checked, request) = state.results.get(name)?;
+        (request.at.elapsed() < KEPT && is_shown(request)).then_some(*checked)
     }
 
     /// Returns once a name is waiting. For the worker.
@@ -126,14 +164,13 @@ impl Checks {
     /// Stores the result of a name, if a check of it was requested.
     pub fn settle(&self, name: &DomainName, checked: Checked) {
         let mut state = self.state();
-        if !state.asked.remove(name) {
-            return;
-        }
+        let Some(Request { accounts, .. }) = state.asked.remove(name) else { return };
         if state.results.len() >= RESULTS_MAX {
-            state.results.retain(|_, (_, at)| at.elapsed() < FRESH);
+            state.results.retain(|_, (_, request)| request.at.elapsed() < FRESH);
         }
         if state.results.len() < RESULTS_MAX {
-            state.results.insert(name.clone(), (checked, Instant::now()));
+            let request = Request { at: Instant::now(), accounts };
+            state.results.insert(name.clone(), (checked, request));
         }
         drop(state);
         self.settled.send_replace(());
@@ -144,9 +181,27 @@ impl Checks {
     }
 }
 
+impl PendingChecks {
+    /// Removes names that have waited for too long.
+    fn give_up(&mut self) {
+        self.asked.retain(|_, request| request.at.elapsed() < GIVEN_UP);
+        let asked = &self.asked;
+        self.waiting.retain(|name| asked.contains_key(name));
+    }
+}
+
+impl Request {
+    fn add(&mut self, account: AccountId) {
+        if !self.accounts.contains(&account) {
+            self.accounts.push(account);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vocab::evidence::EvidenceSet;
     use crate::vocab::observation::{ObservedBy, RdapState, RdapStatuses};
     use crate::vocab::time::UnixMs;
 
@@ -160,7 +215,8 @@ mod tests {
         let at = UnixMs::new(1_790_000_000_000).expect("an instant");
         let (state, source) = (RdapState::Available, ObservedBy::Rdap);
         let statuses = RdapStatuses::NONE;
-        Checked::Seen(Observation { state, at, registered_on: None, statuses, source })
+        let evidence = EvidenceSet::default();
+        Checked::Seen(Observation { state, at, registered_on: None, statuses, source, evidence })
     }
 
     #[tokio::test]
@@ -177,6 +233,21 @@ mod tests {
         assert_eq!(checked, Ok(Some(seen())));
         assert_eq!(checks.check(AccountId(2), &name, WAIT).await, Ok(Some(seen())));
         assert_eq!((checks.take(), checks.result(&name)), (Vec::new(), Some(seen())));
+        let of = [1, 2, 3].map(|account| checks.result_of(AccountId(account), &name).is_some());
+        assert_eq!(of, [true, true, false], "those who asked");
+    }
+
+    /// A node that does not lead has no worker that takes names.
+    #[tokio::test(start_paused = true)]
+    async fn names_that_nobody_checks_are_given_up() {
+        let checks = Checks::default();
+        assert_eq!(checks.begin(AccountId(1), &name("a.com")), Ok(None));
+        tokio::time::advance(GIVEN_UP / 2).await;
+        assert!(checks.is_waiting(&name("a.com")));
+        tokio::time::advance(GIVEN_UP / 2).await;
+        assert!(!checks.is_waiting(&name("a.com")));
+        assert_eq!(checks.begin(AccountId(1), &name("b.com")), Ok(None));
+        assert_eq!(checks.take(), [name("b.com")]);
     }
 
     #[tokio::test]
