@@ -6,6 +6,7 @@ pub mod appraise;
 pub mod batch;
 pub mod body;
 pub mod changes;
+pub mod check;
 pub mod cursor;
 pub mod domain;
 pub mod drops;

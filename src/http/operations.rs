@@ -38,8 +38,8 @@ use crate::vocab::limits::{
 };
 use crate::vocab::name::NAME_OCTETS_MAX;
 use crate::{
-    alerts, appraise, batch, changes, domain, drops, export, feeds, health, hidden, label, openapi,
-    portfolio, search, searches, suggest, tlds, unsubscribe, watchlist,
+    alerts, appraise, batch, changes, check, domain, drops, export, feeds, health, hidden, label,
+    openapi, portfolio, search, searches, suggest, tlds, unsubscribe, watchlist,
 };
 
 const fn json<T: ToSchema>(status: u16, description: &'static str) -> ResponseSpec {
@@ -503,6 +503,22 @@ pub const OPERATIONS: &[Operation] = &[
         .of_index()
         .body::<appraise::AppraiseRequest>()
         .responses(&[json::<appraise::AppraisalsResponse<'_>>(200, "One appraisal per name, in request order.")]),
+    Operation::post("/api/v1/check", |of| post(guarded(of, check::check_names)))
+        .named(Group::Names, "checkNames", "Ask registries about up to 100 names")
+        .description(
+            "Queues a check of each name at its registry and in the DNS, within the limits of each server, and \
+             returns what is known. Results are kept for hours, with time and evidence; one younger than ten \
+             minutes is returned again. With `Accept: text/event-stream`, the response is a stream with an event \
+             `check` for each name when its result comes, and an event `done` at the end, within ten minutes. \
+             An account has 100 checks an hour.",
+        )
+        .read_only()
+        .class(Class::Stream)
+        .body::<check::CheckRequest>()
+        .responses(&[
+            json::<check::ChecksResponse>(200, "One row per name, in request order."),
+            text(200, "The same rows as server-sent events.", "text/event-stream"),
+        ]),
     Operation::get("/api/v1/portfolio", |of| get(guarded(of, portfolio::list_claims)))
         .named(Group::Portfolio, "listClaims", "List your backorder claims")
         .description("Newest first.")

@@ -8,6 +8,7 @@
 pub mod account;
 pub mod alerts;
 mod assets;
+mod checks;
 mod components;
 mod cross_site;
 pub mod docs;
@@ -126,6 +127,7 @@ pub fn router(web: Web, api: Router, described: Description) -> Router {
         .merge(drops::routes())
         .merge(search::routes())
         .merge(searches::routes())
+        .merge(checks::routes())
         .merge(feeds::routes())
         .merge(dossier::routes())
         .merge(overview::routes())
@@ -198,9 +200,13 @@ mod tests {
                 _ if is_health => Class::Health,
                 (_, path) if path.starts_with("/api/export") => Class::Export,
                 ("GET", _) => Class::Read,
-                (_, "/api/v1/appraise" | "/api/v1/alerts/preview" | "/api/v1/search/batch") => {
-                    Class::Read
-                }
+                (
+                    _,
+                    "/api/v1/appraise"
+                    | "/api/v1/alerts/preview"
+                    | "/api/v1/check"
+                    | "/api/v1/search/batch",
+                ) => Class::Read,
                 _ => Class::Write,
             };
             let caching = match operation.access {

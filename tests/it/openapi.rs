@@ -248,6 +248,9 @@ fn read_names(all: &mut Answers, owner: &mut Client) {
     all.send(owner, "POST", appraise, &json!({"domains": []}));
     let typeless = owner.request("POST", appraise.1, &[]);
     all.add("POST", appraise.0, typeless);
+    let check = ("/api/v1/check", "/api/v1/check");
+    all.send(owner, "POST", check, &json!({"domains": ["solar.com", "münchen.de", "www.a.de"]}));
+    all.send(owner, "POST", check, &json!({"domains": []}));
 }
 
 fn claims(all: &mut Answers, owner: &mut Client) {
