@@ -28,6 +28,8 @@ named_enum! {
         Days = "days",
         Due = "due",
         State = "state",
+        /// What registries and the DNS said when the viewer asked.
+        Checked = "checked",
     }
 }
 

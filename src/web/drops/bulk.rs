@@ -81,7 +81,7 @@ pub fn notice(sent: &Fields) -> Markup {
 
 /// Renders the form for selected names, which appears when a name is selected. `names` match the
 /// search.
-pub fn form(shown: &Shown, names: Total) -> Markup {
+pub(super) fn form(shown: &Shown, names: Total) -> Markup {
     let listed = shown.state.listed().with(&[("limit", "")]).path();
     let search = listed.strip_prefix("/?").unwrap_or_default();
     html! {
@@ -101,6 +101,7 @@ pub fn form(shown: &Shown, names: Total) -> Markup {
                 button { "Set bid" }
                 @if shown.hidden.are_shown { button formaction="/unhide" { "Unhide" } }
                 @else { button formaction="/hide" { "Hide" } }
+                button formaction="/checks" { "Check now" }
                 button #copy formaction="/selected.txt" { "Copy" }
                 @if shown.exports {
                     button formaction="/selected.csv" { "CSV" }

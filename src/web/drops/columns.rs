@@ -11,12 +11,14 @@ use time::Duration;
 
 use crate::Web;
 use crate::accounts::UserData;
-use crate::components::{date_text, exit_word, grouped, typo_of};
+use crate::components::{ago, date_text, exit_word, grouped, seen_class, seen_word, typo_of};
+use crate::drops::Shown;
 use crate::error::PageError;
 use crate::form::{Fields, Form};
 use crate::index::filter::SortKey;
 use crate::index::query::rows::{DropRow, Lifecycle};
 use crate::next::local_path;
+use crate::service::checks::Checked;
 use crate::service::error::ApiError;
 use crate::viewer::Viewer;
 use crate::vocab::columns::{Column, Columns};
@@ -56,12 +58,17 @@ pub fn word(column: Column) -> &'static str {
         Column::Days => "Days to drop",
         Column::Due => "Drops",
         Column::State => "State",
+        Column::Checked => "Checked",
     }
 }
 
 /// Tooltip of the column's heading.
 pub fn about(column: Column) -> Option<&'static str> {
-    (column == Column::Due).then_some("Expected by the calendar")
+    match column {
+        Column::Due => Some("Expected by the calendar"),
+        Column::Checked => Some("What registries and the DNS said in the last hours, if you asked"),
+        _ => None,
+    }
 }
 
 /// The sort order that the column's heading links to.
@@ -87,12 +94,13 @@ pub fn class(column: Column) -> &'static str {
         Column::Drops | Column::Popularity | Column::Days => "n",
         Column::Due => "due",
         Column::State => "state",
-        Column::Words | Column::SuffixRank => "text",
+        Column::Words | Column::SuffixRank | Column::Checked => "text",
         Column::Language | Column::Kind | Column::Dropped | Column::Listed => "short",
     }
 }
 
-pub fn cell(column: Column, drop: &DropRow<'_>, place: Lifecycle, today: Day) -> Markup {
+pub fn cell(column: Column, drop: &DropRow<'_>, place: Lifecycle, shown: &Shown) -> Markup {
+    let today = shown.today;
     let missing = || html! { span.soft { "–" } };
     match column {
         Column::Due => return due(place.release, today),
@@ -119,6 +127,13 @@ pub fn cell(column: Column, drop: &DropRow<'_>, place: Lifecycle, today: Day) ->
                 Column::Dropped => (day(place.dropped, today)),
                 Column::Listed => @match Day::from_instant(drop.listed_at.instant()) { Some(listed) => (day(listed, today)), None => (missing()) },
                 Column::Days => (drop.days_to_release),
+                Column::Checked => @match shown.checked(drop.name) {
+                    Some(Checked::Seen(seen)) => {
+                        span.badge.(seen_class(&seen)) { (seen_word(&seen)) } " " (ago(seen.at, shown.now))
+                    },
+                    Some(Checked::Failed) => "no response",
+                    None => (missing()),
+                },
                 Column::Due | Column::State => {}
             }
         }

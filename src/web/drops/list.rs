@@ -301,7 +301,7 @@ fn row(shown: &Shown, drop: &DropRow<'_>, place: Lifecycle, is_hidden: bool, nex
             }
             (row_header(name, drop.tld, &mark))
             td.score.(score_share(drop.dqs)) { (drop.dqs.points()) }
-            @for column in shown.columns.as_slice() { (columns::cell(*column, drop, place, shown.today)) }
+            @for column in shown.columns.as_slice() { (columns::cell(*column, drop, place, shown)) }
         }
     }
 }

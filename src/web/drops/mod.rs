@@ -3,7 +3,7 @@
 //! of the API and of the CSV export, so the URL, the list and the file agree. The fragment contains
 //! the parts that filters change.
 
-mod bulk;
+pub(crate) mod bulk;
 mod chips;
 mod columns;
 mod list;
@@ -35,6 +35,8 @@ use crate::index::{DropsPage, Index, Total};
 use crate::layout::{NavItem, Page, shrunk};
 use crate::query::filter::{DayRange, Filter};
 use crate::query::narrow::{self, Scope};
+use crate::service::app::Now;
+use crate::service::checks::{Checked, Checks};
 use crate::service::error::ApiError;
 use crate::service::work;
 use crate::telemetry::query::{QueryKind, QueryTimer};
@@ -42,6 +44,7 @@ use crate::viewer::Viewer;
 use crate::vocab::columns::Columns;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::ids::AccountId;
 use crate::vocab::limits::DROPS_OFFSET_MAX;
 use crate::vocab::name::DomainName;
 use crate::vocab::plan::Plan;
@@ -92,6 +95,11 @@ async fn list_drops(
         exports: viewer.member.as_ref().is_some_and(|member| member.caller.plan >= Plan::Core),
         depth: components::depth(&viewer, DROPS_OFFSET_MAX),
         today: as_of.today,
+        now: viewer.now,
+        checks: viewer
+            .member
+            .as_ref()
+            .and_then(|member| Some((web.app.reach.checks.clone()?, member.caller.account))),
         columns: columns::chosen(owned.as_deref(), &headers),
         part: match wanted {
             Wanted::Rows => RowsPart::Rest,
@@ -184,6 +192,9 @@ struct Shown {
     /// Offset from which the viewer sees no rows.
     depth: u32,
     today: Day,
+    now: Now,
+    /// Checks, and the account that may have asked for some; `None` if they are off.
+    checks: Option<(Arc<Checks>, AccountId)>,
     columns: Columns,
     part: RowsPart,
     /// Watches, rules and claims of the viewer; `None` if not logged in.
@@ -226,6 +237,12 @@ struct HiddenRows {
 }
 
 impl Shown {
+    /// The result of the last check of a name, while it is kept, if the viewer asked for it.
+    fn checked(&self, name: &str) -> Option<Checked> {
+        let (checks, account) = self.checks.as_ref()?;
+        checks.result_of(*account, &DomainName::parse(name).ok()?)
+    }
+
     /// Whether the viewer has hidden a name.
     fn hides(&self, name: &str) -> bool {
         let owned = self.owned.as_deref().filter(|owned| owned.hidden_count() > 0);
