@@ -12,6 +12,7 @@ use dropdex::vocab::day::Day;
 use dropdex::vocab::limits::STREAMS_PER_ACCOUNT;
 use serde_json::Value;
 
+use crate::common::knot::Knot;
 use crate::common::rdap::{RdapServer, Says};
 use crate::common::receiver::{Receiver, Reply};
 use crate::common::rng::Rng;
@@ -481,11 +482,14 @@ fn registry_events_are_shown_only_to_accounts_that_watch_the_name() {
     let com = RdapServer::start();
     com.publish_servers(&[(&["com"], &com)]);
     com.say("solar.com", Says::held_with("2000-01-01", &["pending delete"]));
+    let zone = Knot::start_zone("com.", "");
     let mut world = World::new("");
     world.settings = world.site.settings(&format!(
-        "{ROOM}[rdap]\nbootstrap = \"{}\"\nrequests_per_second = 50\nconcurrency = 2\nallow = [{:?}]\n",
+        "{ROOM}[rdap]\nbootstrap = \"{}\"\nrequests_per_second = 50\nconcurrency = 2\nallow = [{:?}]\n\
+         [dns.zones]\ncom = [\"{}\"]\n",
         com.bootstrap_url(),
         com.allowed(),
+        zone.address(),
     ));
     world.ingest(0, &[row("solar.com", -34, 1)]);
     let other_key = world.site.account("other@example.com", "api");

@@ -1,28 +1,41 @@
 //! `/domain/{name}` for its watcher: checks with a registry, notes and external links.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::World;
 use super::person::{PASSWORD, Person};
+use crate::common::knot::Knot;
 use crate::common::rdap::{RdapServer, Says};
-use crate::common::{Site, TODAY};
+use crate::common::{Site, TODAY, wait};
+
+/// Longer than any step takes, so a timeout means that the event never happens.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// Settings with a registry and a zone for .com.
+fn settings(site: &Site, com: &RdapServer, zone: &Knot) -> String {
+    site.settings(&format!(
+        "[rdap]\nbootstrap = \"{}\"\nallow = {}\n[dns.zones]\ncom = [\"{}\"]\n",
+        com.bootstrap_url(),
+        json!([com.allowed()]),
+        zone.address(),
+    ))
+}
 
 #[test]
 fn a_check_queries_the_registry_once_and_is_kept() {
     let com = RdapServer::start();
     com.publish_servers(&[(&["com"], &com)]);
     com.say("gone.com", Says::NotFound);
+    let zone = Knot::start_zone("com.", "");
     com.say("broken.com", Says::Status(500));
     let site = Site::new();
     let list =
         site.write("list.csv", "domain,drop_date\ngone.com,2026-01-20\nbroken.com,2026-02-20\n");
     site.ingest(&list, &format!("{TODAY}T00:00:00Z"));
     site.account_with_password("ann@example.com", "free", PASSWORD);
-    let settings = site.settings(&format!(
-        "[rdap]\nbootstrap = \"{}\"\nallow = {}\n",
-        com.bootstrap_url(),
-        json!([com.allowed()]),
-    ));
+    let settings = settings(&site, &com, &zone);
     let server = site.serve_with(&["--config", &settings, "--today", TODAY]);
     let mut nobody = Person::nobody(&server);
     nobody.get("/domain/gone.com").assert_says(200, "Log in to check now");
@@ -36,15 +49,54 @@ fn a_check_queries_the_registry_once_and_is_kept() {
         ann.post("/domain/gone.com/check", &[]).assert_goes_to("/domain/gone.com?notice=checked");
     }
     let page = ann.get("/domain/gone.com");
-    page.assert_says(200, "available ✓ Confirmed just now");
-    page.assert_says(200, "The registry confirms that it is available.");
+    page.assert_says(200, "free RDAP and the DNS agree.");
+    page.assert_says(200, "✓ Confirmed just now");
+    page.assert_says(200, "Two sources confirm that it is free.");
     assert_eq!(com.asked_about("gone.com"), 1, "the second check was answered from memory");
 
     ann.post("/domain/broken.com/check", &[])
         .assert_goes_to("/domain/broken.com?notice=check-failed");
     ann.get("/domain/broken.com").assert_says(200, "No response The last check failed.");
-    // A suffix without a server cannot be checked.
-    ann.get("/domain/unseen.de").assert_says(404, "No RDAP server");
+    let page = ann.get("/domain/unseen.se");
+    page.assert_says(404, "No RDAP server The DNS can show that the name is taken. Check now");
+}
+
+/// Names are selected in the list, their results come on a page of their own, and stay in a column.
+#[test]
+fn selected_names_are_checked_on_a_page() {
+    let com = RdapServer::start();
+    com.publish_servers(&[(&["com"], &com)]);
+    com.say("gone.com", Says::NotFound);
+    com.say("kept.com", Says::held_since("2000-01-01"));
+    let zone = Knot::start_zone("com.", "kept NS ns.elsewhere.example.\n");
+    let site = Site::new();
+    let list =
+        site.write("list.csv", "domain,drop_date\ngone.com,2026-03-10\nkept.com,2026-03-10\n");
+    site.ingest(&list, &format!("{TODAY}T00:00:00Z"));
+    site.account_with_password("ann@example.com", "free", PASSWORD);
+    let settings = settings(&site, &com, &zone);
+    let server = site.serve_with(&["--config", &settings, "--today", TODAY]);
+    let fields = [("domain", "gone.com"), ("domain", "kept.com"), ("next", "/?view=all")];
+    Person::nobody(&server).post("/checks", &fields).assert_goes_to("/login");
+    let mut ann = Person::logged_in(&server, "ann@example.com");
+    let page = "/checks?domain=gone.com&domain=kept.com&next=%2F%3Fview%3Dall";
+    ann.post("/checks", &fields).assert_goes_to(page);
+    wait::until(WAIT_MAX, "the results", || {
+        let shown = ann.get(page);
+        let has_all = shown.visible().contains("All results have come.");
+        assert_eq!(shown.header("refresh").is_some(), !has_all, "it is loaded until then");
+        has_all
+    });
+    let shown = ann.get(page);
+    shown.assert_says(200, "gone.com ✓ free RDAP and the DNS agree.");
+    shown.assert_says(200, "kept.com ✓ renewed");
+    assert!(shown.text.contains("href=\"/?view=all\""), "{}", shown.text);
+    ann.post("/columns", &[("column", "checked"), ("next", "/")]).assert_goes_to("/");
+    ann.get("/?view=all").assert_says(200, "free just now");
+    for wrong in [vec![], vec![("domain", "no name")], vec![("domain", "a.com"); 101]] {
+        assert_eq!(ann.post("/checks", &wrong).status, 400);
+    }
+    assert_eq!(com.asked(), 2);
 }
 
 #[test]
