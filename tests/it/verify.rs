@@ -118,7 +118,6 @@ fn watchlists_show_registry_states() {
         ("wrong.com", Says::About("other.com".into()), Some("unknown")),
         ("garbage.com", Says::Body(garbage), Some("unknown")),
         ("huge.com", Says::Body(huge), Some("unknown")),
-        ("forbidden.com", Says::Status(403), Some("unknown")),
         ("packed.com", Says::Coded("gzip"), Some("registered")),
         ("brotli.com", Says::Coded("br"), Some("unknown")),
         // Neither a registry with RDAP nor a name server knows this name.
@@ -166,6 +165,177 @@ fn watchlists_show_registry_states() {
     let log = server.stop();
     assert!(!log.contains("panicked"), "{log}");
     assert!(log.contains("the server sent Content-Encoding: br"), "{log}");
+}
+
+/// Forms in which registered names have been taken for free ones, each under a suffix of its own, beside
+/// forms that prove something.
+#[test]
+fn a_name_is_free_only_if_two_sources_agree() {
+    const RESERVED: &str =
+        "{\"errorCode\":404,\"title\":\"Not Found\",\"description\":[\"The name is reserved.\"]}";
+    let reserved = Says::held_with("1990-01-01", &["reserved"]);
+    // The suffix, what its server says about the name, the records of its zone, state and certainty.
+    let cases = [
+        ("com", Says::NotFound, Some(""), "available", true),
+        ("dev", Says::NotFound, None, "available", false),
+        // The zone answers for every name.
+        ("shop", Says::NotFound, Some("* NS ns.elsewhere.example.\n"), "available", false),
+        ("site", Says::NotFound, Some("* A 192.0.2.1\n"), "available", false),
+        ("info", Says::NotFound, Some("some NS ns.elsewhere.example.\n"), "taken", true),
+        ("net", Says::With(404, "<html>Not Found</html>"), Some(""), "unknown", false),
+        ("app", Says::With(404, "404 page not found"), Some(""), "unknown", false),
+        ("online", Says::With(404, RESERVED), Some(""), "reserved", true),
+        ("xyz", reserved, Some(""), "reserved", true),
+        // Its server knows no name of the suffix at all.
+        ("org", Says::NotFound, Some(""), "unknown", false),
+    ];
+    let servers: Vec<RdapServer> = cases.iter().map(|_| RdapServer::start()).collect();
+    let suffixes: Vec<[&str; 1]> = cases.iter().map(|case| [case.0]).collect();
+    let services: Vec<(&[&str], &RdapServer)> =
+        suffixes.iter().map(|suffix| &suffix[..]).zip(&servers).collect();
+    servers[0].publish_servers(&services);
+    let mut zones = Vec::new();
+    for ((suffix, says, records, ..), server) in cases.iter().zip(&servers) {
+        server.say(&format!("some.{suffix}"), says.clone());
+        if *suffix == "org" {
+            server.say("nic.org", Says::NotFound);
+        }
+        zones.extend(
+            records.map(|records| (*suffix, Knot::start_zone(&format!("{suffix}."), records))),
+        );
+    }
+    let lines = zones.iter().map(|(suffix, knot)| format!("{suffix} = [\"{}\"]\n", knot.address()));
+    let dns = format!("[dns.zones]\n{}", lines.collect::<String>());
+    let site = Site::with_names(["x.com".to_owned()].into_iter(), TODAY);
+    let key = site.account("one@example.com", "api");
+    let all: Vec<&RdapServer> = servers.iter().collect();
+    let server = serve(&site, TODAY, &settings_with(&site, &servers[0], &all, 100, &dns));
+    let mut client = server.client_with(&key);
+    cases.iter().for_each(|(suffix, ..)| watch(&mut client, &format!("some.{suffix}")));
+    until("every name has a state", || verified(&mut client) == cases.len());
+    let shown = entries(&mut client);
+    for ((suffix, _, _, state, is_verified), server) in cases.iter().zip(&servers) {
+        let availability = &shown[&format!("some.{suffix}")]["availability"];
+        assert_eq!(availability["state"], *state, "{suffix}: {availability}");
+        assert_eq!(availability["verified"], *is_verified, "{suffix}: {availability}");
+        assert!(server.controls() <= 1, "{suffix}: one control a day");
+    }
+    assert_eq!(servers[0].controls(), 1);
+    let log = server.stop();
+    assert!(log.contains("404s of an RDAP server do not count"), "{log}");
+}
+
+/// A registry may send clients on to registrars, whose servers know nothing of other names.
+#[test]
+fn a_server_that_a_redirect_leads_to_needs_its_own_control() {
+    let (com, other) = (RdapServer::start(), RdapServer::start());
+    com.publish_servers(&[(&["com"], &com)]);
+    com.say("moved.com", Says::Elsewhere(format!("{}domain/{{name}}", other.base())));
+    other.say_otherwise(Says::NotFound);
+    let zone = Knot::start_zone("com.", "");
+    let site = Site::with_names(["x.com".to_owned()].into_iter(), TODAY);
+    let key = site.account("one@example.com", "api");
+    let dns = format!("[dns.zones]\ncom = [\"{}\"]\n", zone.address());
+    let server = serve(&site, TODAY, &settings_with(&site, &com, &[&com, &other], 100, &dns));
+    let mut client = server.client_with(&key);
+    watch(&mut client, "moved.com");
+    until("it has a state", || verified(&mut client) == 1);
+    let availability = &entries(&mut client)["moved.com"]["availability"];
+    assert_eq!(availability["state"], "unknown", "{availability}");
+    assert_eq!((com.controls(), other.controls()), (1, 0), "the registry is asked for the control");
+    server.stop();
+}
+
+/// A program asks about names that nobody watches, and follows their results.
+#[test]
+fn names_are_checked_on_request() {
+    let (com, net) = (RdapServer::start(), RdapServer::start());
+    com.publish_servers(&[(&["com"], &com), (&["net"], &net)]);
+    com.say("held.com", Says::held_since("2000-01-01"));
+    net.say_otherwise(Says::Status(500));
+    com.say_otherwise(Says::NotFound);
+    let zone = Knot::start_zone("com.", "held NS ns.elsewhere.example.\n");
+    let dns = format!("[dns.zones]\ncom = [\"{}\"]\n", zone.address());
+    let site = Site::with_names(["x.com".to_owned()].into_iter(), TODAY);
+    let key = site.account("one@example.com", "api");
+    let server = serve(&site, TODAY, &settings_with(&site, &com, &[&com, &net], 100, &dns));
+    let mut client = server.client_with(&key);
+    let check = |client: &mut Client, names: &[&str]| {
+        client.send("POST", "/api/v1/check", &json!({"domains": names})).json()
+    };
+    let names = ["held.com", "https://free.com/", "no name", "broken.net"];
+    let first = check(&mut client, &names);
+    assert_eq!((&first["count"], &first["queued"]), (&json!(4), &json!(3)), "{first}");
+    assert_eq!(first["checks"][0]["outcome"], "queued");
+    assert_eq!(first["checks"][2]["outcome"], "refused");
+    assert!(first["checks"][2]["error"].is_string(), "{first}");
+    until("all have results", || check(&mut client, &names)["queued"] == 0);
+    let checks = check(&mut client, &names)["checks"].take();
+    assert_eq!(
+        (&checks[0]["domain"], &checks[0]["outcome"]),
+        (&json!("held.com"), &json!("checked"))
+    );
+    assert_eq!(checks[0]["availability"]["state"], "registered");
+    let free = &checks[1]["availability"];
+    assert_eq!((&free["state"], &free["verified"]), (&json!("available"), &json!(true)), "{free}");
+    let said = |source, answer| json!({"source": source, "answer": answer});
+    let evidence =
+        [said("rdap", "rdap-none"), said("dns", "not-delegated"), said("rdap", "control")];
+    assert_eq!(free["evidence"], json!(evidence));
+    assert_eq!(
+        (&checks[3]["outcome"], &checks[3]["availability"]),
+        (&json!("failed"), &json!(null))
+    );
+    assert_eq!((com.asked(), net.asked()), (2, 1), "each was asked about once");
+
+    // The results of a stream come one by one.
+    let sent = json!({"domains": ["held.com", "new.com", "no name"]}).to_string();
+    let headers = [("Content-Type", "application/json"), ("Accept", "text/event-stream")];
+    let stream = client.send_with("POST", "/api/v1/check", &headers, sent.as_bytes());
+    assert_eq!(stream.header("content-type"), Some("text/event-stream"));
+    let text = stream.text();
+    let events: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
+    let events: Vec<Value> =
+        events.into_iter().map(|data| serde_json::from_str(data).expect("JSON")).collect();
+    let outcomes: Vec<&Value> = events.iter().map(|event| &event["outcome"]).collect();
+    assert_eq!(outcomes[..3], ["checked", "refused", "checked"], "{text}");
+    assert_eq!(events[2]["domain"], "new.com");
+    assert!(text.ends_with("event: done\ndata: {\"queued\":0}\n\n"), "{text}");
+
+    for wrong in [json!({}), json!({"domains": []}), json!({"domains": vec!["a.com"; 101]})] {
+        assert_eq!(client.send("POST", "/api/v1/check", &wrong).status, 400, "{wrong}");
+    }
+    // One hour has 100 checks, of which four are used up.
+    let many: Vec<String> = (0..100).map(|n| format!("name-{n}.com")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let last = check(&mut client, &many);
+    let rows = last["checks"].as_array().expect("rows");
+    let refused = rows.iter().filter(|row| row["outcome"] == "refused").count();
+    assert_eq!(refused, 4, "{last}");
+    server.stop();
+}
+
+/// A client that is too fast is told so in words, and with other statuses than 429.
+#[test]
+fn words_of_throttling_pause_the_server() {
+    for says in [
+        Says::With(403, "Number of allowed queries exceeded."),
+        Says::With(422, "Your access is too fast, please try again later."),
+    ] {
+        let com = RdapServer::start();
+        com.publish_servers(&[(&["com"], &com)]);
+        com.say_otherwise(says);
+        let site = Site::with_names(["x.com".to_owned()].into_iter(), TODAY);
+        let key = site.account("one@example.com", "api");
+        let server = serve(&site, TODAY, &settings(&site, &com, &[&com], 100));
+        let mut client = server.client_with(&key);
+        (0..10).for_each(|n| watch(&mut client, &format!("a{n}.com")));
+        until("it was asked", || com.asked() > 0);
+        until("it is paused", || server.log().contains("RDAP server paused"));
+        assert!(com.asked() <= 2, "asked {} times", com.asked());
+        assert_eq!(verified(&mut client), 0, "nothing is known about the names");
+        server.stop();
+    }
 }
 
 /// The server of each of these names records the times of queries.
@@ -313,14 +483,18 @@ fn the_dns_replaces_queries_of_registries() {
     com.say_otherwise(Says::held_since("2000-01-01"));
     let held: Vec<String> = (0..24).map(|n| format!("held-{n}.com")).collect();
     let lost: Vec<String> = (0..4).map(|n| format!("lost-{n}.com")).collect();
-    let delegated = held
-        .iter()
-        .chain([&"there.de".to_owned()])
-        .fold(String::new(), |zone, name| format!("{zone}{name} NS ns.elsewhere.example.\n"));
-    let knot = Knot::start_zone(".", &delegated);
+    let zone = |names: &[String], tld: &str| {
+        let records = names.iter().fold(String::new(), |zone, name| {
+            let label = name.strip_suffix(tld).expect("a name of the zone");
+            format!("{zone}{label} NS ns.elsewhere.example.\n")
+        });
+        Knot::start_zone(&format!("{}.", &tld[1..]), &records)
+    };
+    let (knot_com, knot_de) = (zone(&held, ".com"), zone(&["there.de".to_owned()], ".de"));
     let site = Site::with_names(held.iter().chain(&lost).cloned(), "2026-10-20");
     let key = site.account("one@example.com", "api");
-    let dns = format!("[dns]\nservers = [\"{}\"]\n", knot.address());
+    let (com_at, de_at) = (knot_com.address(), knot_de.address());
+    let dns = format!("[dns.zones]\ncom = [\"{com_at}\"]\nde = [\"{de_at}\"]\n");
     let settings = settings_with(&site, &com, &[&com], 200, &dns);
     let com_names = || held.iter().chain(&lost).map(String::as_str);
     let names: Vec<&str> = com_names().chain(["there.de", "nowhere.de"]).collect();
@@ -343,7 +517,7 @@ fn the_dns_replaces_queries_of_registries() {
     };
     let shown = run(TODAY, &names);
     assert!(com_names().all(|name| state_of(&shown[name]) == Some("renewed")), "{shown:?}");
-    assert_eq!(state_of(&shown["there.de"]), Some("registered"));
+    assert_eq!(state_of(&shown["there.de"]), Some("taken"));
     assert_eq!(state_of(&shown["nowhere.de"]), Some("unknown"));
     assert_eq!(com.asked(), 28, "nothing was known yet");
 
@@ -356,13 +530,17 @@ fn the_dns_replaces_queries_of_registries() {
     assert!((1..held.len()).contains(&asked), "{asked} of {} queried", held.len());
     say(&format!("{} of {} held names were spared after eight days", 24 - asked, held.len()));
 
-    // Without the name server, all .com names are queried again, and .de names are not verified.
-    drop(knot);
-    let com_only: Vec<&str> = com_names().collect();
-    let shown = run("2026-12-07", &com_only);
+    // Without the name servers, .com names that are held are queried again. Names that two sources called
+    // free stay so, and .de names are not verified.
+    drop((knot_com, knot_de));
+    let held_names: Vec<&str> = held.iter().map(String::as_str).collect();
+    let shown = run("2026-12-07", &held_names);
     assert!(held.iter().all(|name| state_of(&shown[name]) == Some("renewed")), "{shown:?}");
-    let at = shown["there.de"]["rdapVerifiedAt"].as_str().expect("it was verified");
-    assert!(at.starts_with("2026-11-29"), "{at}");
+    for name in lost.iter().map(String::as_str).chain(["there.de"]) {
+        let at = shown[name]["rdapVerifiedAt"].as_str().expect("it was verified");
+        assert!(at.starts_with("2026-11-29"), "{name}: {at}");
+    }
+    assert!(lost.iter().all(|name| state_of(&shown[name]) == Some("available")), "{shown:?}");
 }
 
 /// A name of the large run.

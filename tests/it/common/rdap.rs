@@ -26,6 +26,8 @@ pub enum Says {
     NotFound,
     /// A response with this status and the body of a valid response.
     Status(u16),
+    /// A response with this status and body.
+    With(u16, &'static str),
     /// Status 429 or 503, with `Retry-After` in seconds if given.
     NotNow { status: u16, retry_after_s: Option<u64> },
     /// Status 200 with these bytes as the body.
@@ -85,6 +87,8 @@ struct State {
     under_way: usize,
     /// Number of queries beyond the limits.
     exceeded: usize,
+    /// Number of queries for `nic.SUFFIX`, which is registered everywhere. They are not in the log.
+    controls: usize,
     bootstrap: Option<Bootstrap>,
     /// Queries for the bootstrap registry, each with the ETag that was sent and the status that was
     /// returned.
@@ -178,6 +182,11 @@ impl RdapServer {
         self.state().log.iter().filter(|asked| asked.name == name).count()
     }
 
+    /// Returns the number of queries for names that are registered everywhere.
+    pub fn controls(&self) -> usize {
+        self.state().controls
+    }
+
     /// Returns the number of queries beyond the limits.
     pub fn exceeded(&self) -> usize {
         self.state().exceeded
@@ -219,6 +228,10 @@ impl RdapServer {
     fn judge(&self, name: &str) -> Says {
         let now = Instant::now();
         let mut state = self.state();
+        if name.starts_with("nic.") {
+            state.controls += 1;
+            return state.says.get(name).cloned().unwrap_or_else(|| Says::held_since("1990-01-01"));
+        }
         state.under_way += 1;
         state.log.push(Asked { name: name.to_owned(), at: now });
         let over = state.limits.is_some_and(|limits| {
@@ -291,6 +304,7 @@ fn render(name: &str, says: &Says) -> Vec<u8> {
             let body = json!({"errorCode": 404, "title": "Not Found", "rdapConformance": ["rdap_level_0"]});
             response(404, &[], body.to_string().as_bytes())
         }
+        Says::With(status, body) => response(*status, &[], body.as_bytes()),
         Says::Status(status) => response(*status, &[], &held(name, "2000-01-01", &[])),
         Says::NotNow { status, retry_after_s } => {
             let header = retry_after_s.map(|seconds| ("Retry-After", seconds.to_string()));
