@@ -19,6 +19,7 @@ pub mod telegram;
 pub mod tls;
 pub mod transfer;
 pub mod webhook;
+pub mod whois;
 
 use dropdex_vocab as vocab;
 

@@ -171,7 +171,7 @@ struct ErrorObject<'a> {
 }
 
 /// Words of a server that limits its clients, as [`as_words`] returns them.
-const THROTTLED: [&str; 10] = [
+pub(crate) const THROTTLED: [&str; 10] = [
     "too many requests",
     "too many queries",
     "rate limit",
@@ -185,7 +185,7 @@ const THROTTLED: [&str; 10] = [
 ];
 
 /// Words of a registry that keeps or blocks a name. `all rights reserved` is not among them.
-const KEPT: [&str; 9] = [
+pub(crate) const KEPT: [&str; 9] = [
     "name is reserved",
     "name blocked",
     "reserved name",
@@ -200,7 +200,7 @@ const KEPT: [&str; 9] = [
 const NOTICED: usize = 7;
 
 /// Returns a text, or the JSON of one, in lower case, with single spaces between its words.
-fn as_words(text: &[u8]) -> String {
+pub(crate) fn as_words(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(&text[..text.len().min(RESPONSE_BYTES_MAX)]);
     let text = [r"\n", r"\r", r"\t"]
         .iter()
@@ -210,7 +210,7 @@ fn as_words(text: &[u8]) -> String {
     words.join(" ")
 }
 
-fn has_any(text: &str, phrases: &[&str]) -> bool {
+pub(crate) fn has_any(text: &str, phrases: &[&str]) -> bool {
     phrases.iter().any(|phrase| text.contains(phrase))
 }
 

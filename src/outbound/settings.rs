@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use lettre::message::Mailbox;
 use serde::Deserialize;
+use url::Host;
 
 use crate::vocab::net::{AllowList, Network};
 use crate::vocab::rdap::{Bootstrap, ChosenServers};
@@ -35,6 +36,7 @@ pub struct Settings {
     pub telegram: Option<Telegram>,
     pub webhooks: Webhooks,
     pub rdap: Rdap,
+    pub whois: Whois,
     pub dns: Dns,
     pub calls: Calls,
 }
@@ -177,6 +179,19 @@ impl Rdap {
         let is_default = self.bootstrap.as_str() == RDAP_BOOTSTRAP_DEFAULT;
         Bootstrap::compiled().as_ref().clone().completed(is_default, &self.servers)
     }
+}
+
+/// Servers in place of those of the table: host and port, by suffix.
+pub type WhoisHosts = HashMap<String, (Host, u16)>;
+
+/// WHOIS, off by default: the terms of many registries forbid all but single queries.
+#[derive(Clone, Debug, Default)]
+pub struct Whois {
+    pub enabled: bool,
+    /// Servers in place of the known ones, by suffix.
+    pub servers: WhoisHosts,
+    /// Private addresses that may be called.
+    pub allow: AllowList,
 }
 
 /// Name servers.
