@@ -28,7 +28,7 @@ use crate::config::inbox::InboxSettings;
 use crate::config::index::{IndexFile, IndexSettings};
 use crate::config::number::{Bounded, Seconds};
 use crate::config::outbound::{
-    DnsFile, GivenSecrets, RdapFile, SmtpFile, TelegramFile, WebhooksFile,
+    DnsFile, GivenSecrets, RdapFile, SmtpFile, TelegramFile, WebhooksFile, WhoisFile,
 };
 use crate::config::renamed::Renamed;
 use crate::config::server::ServerFile;
@@ -201,6 +201,7 @@ struct File {
     telegram: Option<TelegramFile>,
     webhooks: WebhooksFile,
     rdap: RdapFile,
+    whois: WhoisFile,
     dns: DnsFile,
     outbound: Calls,
     web: WebSettings,
@@ -292,6 +293,7 @@ impl Config {
             telegram: file.telegram.map(|section| section.settings(telegram_token)).transpose()?,
             webhooks: file.webhooks.settings()?,
             rdap: file.rdap.settings()?,
+            whois: file.whois.settings()?,
             dns: file.dns.settings()?,
             calls: file.outbound,
         };

@@ -26,8 +26,8 @@ use crate::workers::deliver::schedule::Schedule;
 use crate::workers::deliver::send::Senders;
 use crate::workers::notify::matching::Matching;
 use crate::workers::notify::watching::Watching;
-use crate::workers::verify::Verify;
 use crate::workers::verify::server::Limits;
+use crate::workers::verify::{Verify, WhoisServers};
 use crate::workers::{self, until};
 
 /// Dependencies of the workers, kept so that they can be started again.
@@ -155,6 +155,11 @@ impl Work {
         let dns = Dns::new(&config.outbound.dns)?;
         let guard = Guard::new(config.outbound.rules(&settings.allow), dns.clone());
         let zones = config.outbound.dns.zones.clone();
+        let whois = &config.outbound.whois;
+        let whois = whois.enabled.then(|| WhoisServers {
+            chosen: whois.servers.clone(),
+            guard: Guard::new(config.outbound.rules(&whois.allow), dns.clone()),
+        });
         let parents = Parents::new(dns, guard.clone(), zones);
         let live = Arc::clone(&app.reach.bootstrap);
         let registry = Registry::open(&config.data, settings, config.clock, live)?;
@@ -164,6 +169,7 @@ impl Work {
             registry: Some(Box::new(registry)),
             client: Client::new(guard, settings.ca_file.as_deref())?,
             parents,
+            whois,
             clock: config.clock,
             checks: Arc::clone(checks),
             catch_days: config.catch_days,

@@ -1,4 +1,4 @@
-//! The sections for outbound calls: `[smtp]`, `[telegram]`, `[webhooks]`, `[rdap]` and `[dns]`.
+//! The sections for outbound calls: `[smtp]`, `[telegram]`, `[webhooks]`, `[rdap]`, `[whois]` and `[dns]`.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde::Deserialize;
+use url::{Host, Url};
 
 use crate::config::number::Bounded;
 use crate::outbound::settings::{
     Dns, PUSHOVER_BASE_DEFAULT, RDAP_BOOTSTRAP_DEFAULT, RETRY_SECONDS_DEFAULT, Rdap, SecretSource,
-    Smtp, SmtpTls, TELEGRAM_BASE_DEFAULT, Telegram, Webhooks,
+    Smtp, SmtpTls, TELEGRAM_BASE_DEFAULT, Telegram, Webhooks, Whois,
 };
+use crate::outbound::whois;
 use crate::vocab::net::{self, AllowList};
 use crate::vocab::rdap::RdapBase;
 use crate::vocab::secret::Secret;
@@ -89,6 +91,16 @@ pub(super) struct RdapFile {
     ca_file: Option<PathBuf>,
     /// A base URL, or `none`, by suffix.
     servers: HashMap<String, String>,
+}
+
+/// The section `[whois]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct WhoisFile {
+    enabled: bool,
+    /// A host, or a host and port, by suffix.
+    servers: HashMap<String, String>,
+    allow: AllowList,
 }
 
 /// The section `[dns]`.
@@ -212,6 +224,35 @@ impl RdapFile {
             servers,
         })
     }
+}
+
+impl WhoisFile {
+    pub(super) fn settings(self) -> anyhow::Result<Whois> {
+        let server = |(suffix, text): (String, String)| {
+            let suffix = suffix.to_ascii_lowercase();
+            anyhow::ensure!(
+                whois::is_known(&suffix),
+                "whois.servers: how a free name of `{suffix}` reads is not known, so its WHOIS server \
+                 would prove nothing; see data/docs/watchlist.md for the suffixes"
+            );
+            let host = host_and_port(&text).with_context(|| {
+                format!("whois.servers.{suffix}: `{text}` is not a host such as whois.iis.se, or HOST:PORT")
+            })?;
+            Ok((suffix, host))
+        };
+        let servers = self.servers.into_iter().map(server).collect::<anyhow::Result<_>>()?;
+        Ok(Whois { enabled: self.enabled, servers, allow: self.allow })
+    }
+}
+
+/// Parses a host with an optional port.
+fn host_and_port(text: &str) -> Option<(Host, u16)> {
+    let url = Url::parse(&format!("http://{text}/")).ok()?;
+    let is_plain = url.path() == "/" && url.query().is_none() && url.username().is_empty();
+    // The default port of the scheme is not kept, and no WHOIS server has it.
+    let port = if text.ends_with(":80") { 80 } else { url.port().unwrap_or(whois::PORT) };
+    let host = url.host()?.to_owned();
+    (is_plain && !text.contains(['/', '?', '#'])).then_some((host, port))
 }
 
 impl DnsFile {

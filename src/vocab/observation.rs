@@ -62,6 +62,8 @@ pub enum ObservedBy {
     Dns,
     /// The registry's RDAP server.
     Rdap,
+    /// The registry's WHOIS server.
+    Whois,
 }
 
 named_enum! {

@@ -8,6 +8,7 @@
 //! A 404 alone proves nothing ([`crate::vocab::availability`]): the server must have described a registered name
 //! of the suffix within a day ([`trust`]), and the name servers of the suffix are asked as well.
 
+mod budget;
 pub mod plan;
 pub mod server;
 mod trust;
@@ -30,9 +31,12 @@ use crate::accounts::{Store, WriteError};
 use crate::index::filter::AsOf;
 use crate::index::generation::live::LiveIndex;
 use crate::outbound::bootstrap::LiveBootstrap;
+use crate::outbound::guard::Guard;
 use crate::outbound::http::{Body, CallError, Client, Request};
 use crate::outbound::parent::{Delegation, ParentError, Parents};
 use crate::outbound::rdap::{self, RESPONSE_BYTES_MAX, Reply, Response, Unusable};
+use crate::outbound::settings::WhoisHosts;
+use crate::outbound::whois::{self, WhoisError, WhoisServer};
 use crate::service::checks::{Checked, Checks};
 use crate::vocab::availability::{self, Finding};
 use crate::vocab::clock::Clock;
@@ -44,6 +48,7 @@ use crate::vocab::observation::{Observation, ObservedBy, RdapState, RdapStatuses
 use crate::vocab::rdap::{Bootstrap, origin};
 use crate::vocab::time::UnixMs;
 use crate::workers::bootstrap::Registry;
+use budget::{Budgets, Turn};
 use plan::{DropDays, Due, How, PlanTime, Urgency, VerifyPlan};
 use server::{Ended, Limits, Server};
 use trust::{Control, Trust};
@@ -62,6 +67,8 @@ const GROUP_WAIT: Duration = Duration::from_secs(1);
 const UNWRITTEN_MAX: usize = 200;
 /// Maximum DNS queries in flight.
 const DNS_CONCURRENCY: usize = 16;
+/// Maximum names that wait for a WHOIS server; others do without.
+const WHOIS_WAITING_MAX: usize = 64;
 /// Maximum redirects per query; registries need one.
 const REDIRECTS_MAX: u8 = 3;
 /// Number of servers above which the state of idle ones is dropped; more than the bootstrap
@@ -89,6 +96,8 @@ pub struct Verify {
     pub registry: Option<Box<Registry>>,
     pub client: Client,
     pub parents: Parents,
+    /// `None` if WHOIS servers are not asked.
+    pub whois: Option<WhoisServers>,
     pub clock: Clock,
     /// Checks requested by users.
     pub checks: Arc<Checks>,
@@ -96,6 +105,12 @@ pub struct Verify {
     pub catch_days: u16,
     /// Limits for each server.
     pub limits: Limits,
+}
+
+/// How WHOIS servers are reached.
+pub struct WhoisServers {
+    pub chosen: WhoisHosts,
+    pub guard: Guard,
 }
 
 /// A query to an RDAP server.
@@ -124,6 +139,7 @@ enum TaskResult {
     Planned(Box<VerifyPlan>, Arc<Bootstrap>, Duration),
     Rdap(Box<RdapQuery>, Result<Reply, CallError>),
     Parent(Box<Sought>, Result<Delegation, ParentError>),
+    Whois(Box<Sought>, WhoisServer, Result<whois::Answer, WhoisError>),
     Written(Vec<(DomainName, Observation)>, Result<(), WriteError>),
     Refreshed(Box<Registry>, Duration),
 }
@@ -162,6 +178,9 @@ struct VerifyWorker {
     uncontrolled: HashMap<(String, String), Vec<Sought>>,
     /// Names about which the DNS is asked next.
     confirming: VecDeque<Sought>,
+    /// Names about which a WHOIS server is asked once it may be.
+    whois_waiting: VecDeque<(Sought, WhoisServer)>,
+    budgets: Budgets,
     /// Queries in flight.
     in_flight: usize,
     /// DNS queries in flight.
@@ -203,6 +222,8 @@ impl VerifyWorker {
             trust: Trust::default(),
             uncontrolled: HashMap::new(),
             confirming: VecDeque::new(),
+            whois_waiting: VecDeque::new(),
+            budgets: Budgets::default(),
             in_flight: 0,
             dns_in_flight: 0,
             dns_turn: None,
@@ -264,6 +285,9 @@ impl VerifyWorker {
             }
             Ok(TaskResult::Rdap(ask, reply)) => self.take_rdap(*ask, reply, now),
             Ok(TaskResult::Parent(sought, answer)) => self.take_parent(*sought, answer, now),
+            Ok(TaskResult::Whois(sought, server, answer)) => {
+                self.take_whois(*sought, &server, answer, now);
+            }
             Ok(TaskResult::Written(rows, outcome)) => self.take_written(rows, outcome, now),
             Ok(TaskResult::Refreshed(registry, again)) => {
                 self.verify.registry = Some(registry);
@@ -425,6 +449,7 @@ impl VerifyWorker {
         {
             self.ask_parent(sought);
         }
+        self.dispatch_whois(now);
         while self.has_room() && self.dns_in_flight < DNS_CONCURRENCY {
             let Some(due) = self.plan.dns.pop_front() else { break };
             if self.busy.insert(due.name.clone()) {
@@ -479,6 +504,7 @@ impl VerifyWorker {
     fn has_room(&self) -> bool {
         let waiting =
             self.uncontrolled.values().map(Vec::len).sum::<usize>() + self.confirming.len();
+        let waiting = waiting + self.whois_waiting.len();
         self.in_flight + waiting + self.answers.len() + self.writing < UNWRITTEN_MAX
     }
 
@@ -566,6 +592,11 @@ impl VerifyWorker {
         }
         if let Some(at) = self.write_at.filter(|_| self.writing == 0) {
             wake = wake.min(at);
+        }
+        for (_, server) in &self.whois_waiting {
+            if let Turn::Later(Some(at)) = self.budgets.turn(&server.key(), now) {
+                wake = wake.min(at);
+            }
         }
         if !self.waits_for_registry {
             for name in self.waiting() {
@@ -814,8 +845,11 @@ impl VerifyWorker {
                 let registered_on = last.registered_on;
                 self.answer(due.name, Observation { registered_on, ..seen }, now);
             }
-            (How::DnsOnly, _, Ok(_) | Err(ParentError::NoServers | ParentError::Wildcard)) => {
+            (How::DnsOnly, _, Ok(Delegation::Delegated)) => {
                 self.conclude(Sought { due, server: None, evidence, since }, now);
+            }
+            (How::DnsOnly, _, Ok(_) | Err(ParentError::NoServers | ParentError::Wildcard)) => {
+                self.seek_whois(Sought { due, server: None, evidence, since }, now);
             }
             (How::DnsOnly, _, Err(err)) => self.pause(due.name, "DNS", &err.to_string(), now),
             // The name is not delegated, or DNS failed, so the registry is queried.
@@ -827,20 +861,90 @@ impl VerifyWorker {
         }
     }
 
+    /// Asks the WHOIS server of a name that is on its way out or whose check was requested, if there is one
+    /// and its day is not used up. Otherwise all sources were asked.
+    fn seek_whois(&mut self, sought: Sought, now: Instant) {
+        let chosen = self.verify.whois.as_ref().map(|whois| &whois.chosen);
+        let server = chosen.and_then(|chosen| whois::server(sought.due.name.tld(), chosen));
+        match server.filter(|_| sought.due.urgency != Urgency::Rest) {
+            Some(server) if self.whois_waiting.len() < WHOIS_WAITING_MAX => {
+                self.whois_waiting.push_back((sought, server));
+            }
+            _ => self.conclude(sought, now),
+        }
+    }
+
+    /// Asks the WHOIS servers that may be asked now.
+    fn dispatch_whois(&mut self, now: Instant) {
+        for (sought, server) in std::mem::take(&mut self.whois_waiting) {
+            let key = server.key();
+            match self.budgets.turn(&key, now) {
+                _ if sought.since + AGREE_WITHIN <= now => self.conclude(sought, now),
+                Turn::NotToday => self.conclude(sought, now),
+                Turn::Later(_) => self.whois_waiting.push_back((sought, server)),
+                Turn::Now => {
+                    self.budgets.begin(&key, now);
+                    self.in_flight += 1;
+                    let Some(WhoisServers { guard, .. }) = &self.verify.whois else { continue };
+                    let guard = guard.clone();
+                    self.tasks.spawn(async move {
+                        let answer = contained(whois::ask(&server, &guard, &sought.due.name)).await;
+                        let answer = answer.unwrap_or(Err(WhoisError::Unclear));
+                        TaskResult::Whois(Box::new(sought), server, answer)
+                    });
+                }
+            }
+        }
+    }
+
+    fn take_whois(
+        &mut self,
+        sought: Sought,
+        server: &WhoisServer,
+        answer: Result<whois::Answer, WhoisError>,
+        now: Instant,
+    ) {
+        self.in_flight -= 1;
+        let is_throttled = answer == Err(WhoisError::Throttled);
+        self.budgets.end(&server.key(), is_throttled, now);
+        let name = &sought.due.name;
+        let evidence = match answer {
+            Ok(whois::Answer::Found) => Some(Evidence::WhoisFound),
+            Ok(whois::Answer::Missing) => Some(Evidence::WhoisNone),
+            Ok(whois::Answer::Reserved) => Some(Evidence::WhoisReserved),
+            Err(err) => {
+                let rests = is_throttled.then_some("it is not asked for a day");
+                tracing::info!(domain.name = %name, server = server.key(), error = %err, rests, "no answer by WHOIS");
+                None
+            }
+        };
+        let evidence = sought.evidence.iter().chain(evidence).collect();
+        self.conclude(Sought { evidence, ..sought }, now);
+    }
+
     /// Decides the state of a name of which all sources were asked.
     fn conclude(&mut self, sought: Sought, now: Instant) {
         let Sought { due, server, evidence, .. } = sought;
         let is_trusted = server.as_ref().is_none_or(|server| self.trust.is_trusted(server, now));
         let evidence = if is_trusted { evidence } else { evidence.without(Evidence::Control) };
         let listed = due.drop.evidence(self.verify.clock.today());
-        let evidence = evidence.iter().chain(listed).collect();
-        let Finding { state, .. } = availability::decide(evidence, RdapState::Unknown, &due.name);
+        let evidence: EvidenceSet = evidence.iter().chain(listed).collect();
+        // Only a WHOIS server describes a registration here.
+        let Finding { state, .. } =
+            availability::decide(evidence, RdapState::Registered, &due.name);
         let is_known = due.last.is_some_and(|last| last.state != RdapState::Unknown);
         if state == RdapState::Unknown && is_known {
             let source = server.as_deref().unwrap_or("DNS");
             return self.pause(due.name, source, "the answers prove nothing", now);
         }
-        let source = if server.is_some() { ObservedBy::Rdap } else { ObservedBy::Dns };
+        use Evidence::{WhoisFound, WhoisNone, WhoisReserved};
+        let has_whois =
+            [WhoisFound, WhoisNone, WhoisReserved].into_iter().any(|it| evidence.has(it));
+        let source = match server {
+            Some(_) => ObservedBy::Rdap,
+            None if has_whois => ObservedBy::Whois,
+            None => ObservedBy::Dns,
+        };
         let seen = self.seen(state, source, evidence);
         self.answer(due.name, seen, now);
     }
