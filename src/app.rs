@@ -209,6 +209,7 @@ pub fn build(
             },
             bootstrap,
             checks: outbound.rdap.enabled.then(Arc::default),
+            whois: outbound.whois.enabled,
         },
         limits: ResponseLimits::new(
             config.server.deadlines.write_stall,

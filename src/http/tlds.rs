@@ -12,6 +12,7 @@ use crate::edge::error::Refusal;
 use crate::edge::etag;
 use crate::index::query::index::Contains;
 use crate::json;
+use crate::outbound::whois;
 use crate::query::params::Params;
 use crate::query::text::Substring;
 use crate::scorer::Scorer;
@@ -61,8 +62,8 @@ pub struct TldRow<'a> {
     registration: Registration,
     /// Whether the suffix has an RDAP server.
     rdap: bool,
-    /// Sources of the availability of names: `rdap`; `dns`, the name servers of the suffix; `list`,
-    /// lists of dropped names. A name is verified as free only if the first two agree.
+    /// Sources of the availability of names: `rdap`; `whois`; `dns`, the name servers of the suffix;
+    /// `list`, lists of dropped names. A name is verified as free only if two of the first three agree.
     sources: Vec<&'static str>,
     /// Time of the newest list with a new drop under the suffix; `null` without drops.
     #[schema(required, format = DateTime)]
@@ -127,7 +128,7 @@ pub async fn list_tlds(
     let asked = SuffixRequest::parse(query.as_deref())?;
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let (served, bootstrap) = (index.clone(), app.reach.bootstrap.current());
-    let verifies = app.reach.checks.is_some();
+    let (verifies, asks_whois) = (app.reach.checks.is_some(), app.reach.whois);
     let body = work::run(COST_US, move || {
         let overview = index.overview(as_of);
         let mut counted: Vec<_> =
@@ -145,6 +146,7 @@ pub async fn list_tlds(
                 let rdap = name.is_ok_and(|name| bootstrap.is_checkable(&name));
                 let sources = [
                     ("rdap", verifies && rdap),
+                    ("whois", verifies && asks_whois && whois::is_known(tld)),
                     ("dns", verifies),
                     ("list", counted.newest_list.is_some()),
                 ];

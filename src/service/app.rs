@@ -54,6 +54,8 @@ pub struct Reach {
     pub bootstrap: Arc<LiveBootstrap>,
     /// Registry checks on demand; `None` if verification is off.
     pub checks: Option<Arc<Checks>>,
+    /// Whether WHOIS servers may be asked.
+    pub whois: bool,
 }
 
 /// Limits of responses that take a long time.

@@ -7,6 +7,7 @@ use crate::index::EarlierDrop;
 use crate::index::query::rows::Lifecycle;
 use crate::service::watchlist::WatchRow;
 use crate::vocab::day::Day;
+use crate::vocab::evidence::Evidence;
 use crate::vocab::observation::{Observation, RdapState};
 use crate::vocab::time::UnixMs;
 
@@ -114,11 +115,12 @@ pub fn seen_basis(seen: &Observation, release: Option<Day>, today: Day) -> Optio
     let on_day =
         |word: &str| html! { @if let Some(day) = release { " " (word) " " (date(day, today)) } };
     let verified = seen.is_verified();
+    let source = if seen.evidence.has(Evidence::WhoisNone) { "WHOIS" } else { "RDAP" };
     match seen.state {
         RdapState::Available if verified => Some(html! {
-            "RDAP and the DNS agree. Price and premium rules are the registrar's."
+            (source) " and the DNS agree. Price and premium rules are the registrar's."
         }),
-        RdapState::Available => Some(html! { "Only the registry's RDAP server says so." }),
+        RdapState::Available => Some(html! { "Only the registry's " (source) " server says so." }),
         RdapState::Expected => Some(html! {
             "By the registry's list it should be free" (on_day("since")) "; not confirmed."
         }),
