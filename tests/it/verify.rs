@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::common::knot::Knot;
 use crate::common::rdap::{Limits, RdapServer, Says, bootstrap_of};
 use crate::common::runs::{figure, say};
+use crate::common::whois::WhoisServer;
 use crate::common::{Client, Server, Site, wait};
 
 const TODAY: &str = "2026-11-21";
@@ -312,6 +313,47 @@ fn names_are_checked_on_request() {
     let rows = last["checks"].as_array().expect("rows");
     let refused = rows.iter().filter(|row| row["outcome"] == "refused").count();
     assert_eq!(refused, 4, "{last}");
+    server.stop();
+}
+
+/// Suffixes without an RDAP server have a second source, if the operator turns it on.
+#[test]
+fn whois_confirms_what_the_dns_suspects() {
+    let (se, nu) = (WhoisServer::start(), WhoisServer::start());
+    se.say("free.se", "# Copyright\ndomain \"free.se\" not found.\n");
+    se.say("held.se", "state: active\ndomain: held.se\nholder: abc0001\ncreated: 2001-02-03\n");
+    nu.say("busy.nu", "Too many requests...\ndomain \"busy.nu\" not found.\n");
+    nu.say("other.nu", "Too many requests...\ndomain \"other.nu\" not found.\n");
+    let zones = [Knot::start_zone("se.", ""), Knot::start_zone("nu.", "")];
+    let com = RdapServer::start();
+    com.publish_servers(&[(&["com"], &com)]);
+    let site = Site::with_names(["x.com".to_owned()].into_iter(), TODAY);
+    let key = site.account("one@example.com", "api");
+    let more = format!(
+        "[dns.zones]\nse = [\"{}\"]\nnu = [\"{}\"]\n[whois]\nenabled = true\nallow = {}\n\
+         [whois.servers]\nse = \"{}\"\nnu = \"{}\"\n",
+        zones[0].address(),
+        zones[1].address(),
+        json!([se.address(), nu.address()].map(|at| format!("127.0.0.1/32:{}", at.port()))),
+        se.address(),
+        nu.address(),
+    );
+    let server = serve(&site, TODAY, &settings_with(&site, &com, &[&com], 100, &more));
+    let mut client = server.client_with(&key);
+    let names = ["free.se", "busy.nu", "held.se", "other.nu"];
+    let mut check = || client.send("POST", "/api/v1/check", &json!({"domains": names})).json();
+    until("all have results", || check()["queued"] == 0);
+    let checks = check()["checks"].take();
+    let state = |at: usize| {
+        let availability = &checks[at]["availability"];
+        (availability["state"].as_str().expect("a state"), availability["verified"] == true)
+    };
+    assert_eq!(state(0), ("available", true), "{checks}");
+    assert_eq!(state(1), ("unknown", false), "{checks}");
+    assert_eq!(state(2), ("registered", true), "{checks}");
+    assert_eq!(state(3), ("unknown", false), "{checks}");
+    assert_eq!(se.asked(), ["free.se\r\n", "held.se\r\n"]);
+    assert_eq!(nu.asked().len(), 1, "it is not asked again that day: {:?}", nu.asked());
     server.stop();
 }
 

@@ -23,6 +23,7 @@ pub mod s3;
 mod template;
 pub mod tools;
 pub mod wait;
+pub mod whois;
 pub mod writer;
 
 use std::ffi::OsStr;
