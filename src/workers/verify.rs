@@ -876,6 +876,9 @@ impl VerifyWorker {
 
     /// Asks the WHOIS servers that may be asked now.
     fn dispatch_whois(&mut self, now: Instant) {
+        let Some(guard) = self.verify.whois.as_ref().map(|whois| whois.guard.clone()) else {
+            return;
+        };
         for (sought, server) in std::mem::take(&mut self.whois_waiting) {
             let key = server.key();
             match self.budgets.turn(&key, now) {
@@ -885,7 +888,6 @@ impl VerifyWorker {
                 Turn::Now => {
                     self.budgets.begin(&key, now);
                     self.in_flight += 1;
-                    let Some(WhoisServers { guard, .. }) = &self.verify.whois else { continue };
                     let guard = guard.clone();
                     self.tasks.spawn(async move {
                         let answer = contained(whois::ask(&server, &guard, &sought.due.name)).await;
