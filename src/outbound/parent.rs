@@ -26,11 +26,11 @@ const ANSWER_MAX: Duration = Duration::from_secs(2);
 const DATAGRAM_MAX: usize = 4_096;
 /// Time for which the servers of a suffix are kept.
 const KEPT: Duration = Duration::from_secs(3_600);
-/// Characters of a name that nobody registers.
+/// Characters of the random label that shows whether a zone has a wildcard.
 const NONSENSE_CHARS: usize = 24;
 const PORT: u16 = 53;
 
-/// What the servers of a suffix say about a name.
+/// Answer of the servers of a suffix about a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delegation {
     /// The name has name servers.
@@ -52,7 +52,7 @@ pub enum ParentError {
     Wildcard,
 }
 
-/// What a server of a suffix says about a name.
+/// Answer of one server of a suffix about a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     Delegated,
@@ -66,7 +66,7 @@ enum Told {
 struct Zone {
     origin: Name,
     servers: Vec<SocketAddr>,
-    /// The answer for a name that nobody registered.
+    /// The answer for a random name.
     nobody: Told,
 }
 
@@ -214,7 +214,7 @@ async fn exchange(server: SocketAddr, name: &Name) -> std::io::Result<Message> {
     answer_to(&query, &bytes).ok_or_else(|| std::io::Error::other("it is not the answer"))
 }
 
-/// Waits for the answer to a query. Datagrams that are none are ignored, since anybody can send them.
+/// Waits for the answer to a query. Other datagrams are ignored, since anybody can send them.
 async fn over_udp(server: SocketAddr, bytes: &[u8], query: &Message) -> std::io::Result<Message> {
     let any = match server {
         SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),

@@ -181,14 +181,14 @@ impl Rdap {
     }
 }
 
-/// Servers in place of those of the table: host and port, by suffix.
+/// Configured WHOIS servers, which replace those of the table: host and port, by suffix.
 pub type WhoisHosts = HashMap<String, (Host, u16)>;
 
 /// WHOIS, off by default: the terms of many registries forbid all but single queries.
 #[derive(Clone, Debug, Default)]
 pub struct Whois {
     pub enabled: bool,
-    /// Servers in place of the known ones, by suffix.
+    /// Configured servers, which replace those of the table.
     pub servers: WhoisHosts,
     /// Private addresses that may be called.
     pub allow: AllowList,
@@ -199,6 +199,6 @@ pub struct Whois {
 pub struct Dns {
     /// Recursive resolvers; empty to use the system's.
     pub servers: Vec<SocketAddr>,
-    /// Servers to ask for a suffix, in place of those that the DNS names.
+    /// Servers to ask for a suffix; they replace those that the DNS names.
     pub zones: HashMap<String, Vec<SocketAddr>>,
 }

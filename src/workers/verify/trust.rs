@@ -1,8 +1,9 @@
 //! How far the 404s of RDAP servers are trusted. Pure: the time is an argument.
 //!
 //! A 404 of a server counts only if, within a day, the server has described a registered name of the same
-//! suffix (the control); for a name that becomes free, within minutes. It does not count for an hour after the server contradicted the DNS too often, or
-//! alternated between 404 and failures, as servers under maintenance do.
+//! suffix (the control); for a name that becomes free, within minutes. It does not count for an hour after
+//! the server contradicted the DNS too often, or alternated between 404 and failures, as servers under
+//! maintenance do.
 
 use std::collections::HashMap;
 use std::time::Duration;
