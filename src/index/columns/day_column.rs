@@ -1,6 +1,9 @@
 //! Ranges of days of dropped names, by doc. Days are grouped into up to 64 periods, whose numbers
 //! are kept as [`Slices`]: a range of days is a set of periods, and only the docs of the first and
 //! last period of the range are compared one by one. The caller has the days themselves.
+//!
+//! Lists of years have more days than periods, so the number of docs of each day is kept as well: an
+//! order by day goes day by day, not period by period.
 
 use std::ops::RangeInclusive;
 
@@ -21,6 +24,8 @@ pub struct DayColumn {
     /// First day of each period, ascending, and the day after the last period.
     cuts: Vec<u16>,
     periods: Slices,
+    /// Every day that has docs, ascending, and their number.
+    days: Vec<(u16, u32)>,
 }
 
 /// Names of the files.
@@ -28,6 +33,8 @@ pub struct DayColumn {
 pub struct DayFiles {
     pub cuts: &'static str,
     pub periods: &'static str,
+    pub days: &'static str,
+    pub counts: &'static str,
 }
 
 impl DayFiles {
@@ -59,9 +66,13 @@ impl DayColumn {
     /// # Errors
     /// A write fails.
     pub fn write(files: DayFiles, days: &[u16], draft: &Draft) -> Result<(), BuildError> {
-        let cuts = cuts(days);
+        let counts = counts(days);
+        let cuts = cuts(&counts);
         let periods: Vec<u16> = days.iter().map(|&day| period(&cuts, day).into()).collect();
         draft.put(files.cuts, &cuts)?;
+        let (days, counts): (Vec<u16>, Vec<u32>) = counts.into_iter().unzip();
+        draft.put(files.days, &days)?;
+        draft.put(files.counts, &counts)?;
         Slices::write(files.slices(), &periods, draft)
     }
 
@@ -73,7 +84,13 @@ impl DayColumn {
         let cuts: Vec<u16> = from.take(files.cuts)?;
         let fits = cuts.len() <= CUTS_MAX && cuts.is_sorted_by(|one, next| one < next);
         from.check(fits, files.cuts)?;
-        Ok(DayColumn { cuts, periods: Slices::open(from, files.slices(), docs)? })
+        let (days, counts): (Vec<u16>, Vec<u32>) =
+            (from.take(files.days)?, from.take(files.counts)?);
+        from.check(days.is_sorted_by(|one, next| one < next), files.days)?;
+        let sum = counts.iter().try_fold(0u32, |sum, &count| sum.checked_add(count));
+        from.check(counts.len() == days.len() && sum == Some(docs), files.counts)?;
+        let days = days.into_iter().zip(counts).collect();
+        Ok(DayColumn { cuts, periods: Slices::open(from, files.slices(), docs)?, days })
     }
 
     /// Returns the numbers of the periods, which sort like the days.
@@ -92,6 +109,13 @@ impl DayColumn {
         let first = place.checked_sub(1).and_then(|first| self.cuts.get(first));
         let next = self.cuts.get(place);
         first.map_or(0, |&first| first)..=next.map_or(u16::MAX, |&next| next.saturating_sub(1))
+    }
+
+    /// Returns the days in a range that have docs, ascending, and their number.
+    pub fn days_in(&self, range: &RangeInclusive<u16>) -> &[(u16, u32)] {
+        let first = self.days.partition_point(|(day, _)| day < range.start());
+        let end = self.days.partition_point(|(day, _)| day <= range.end());
+        self.days.get(first..end).unwrap_or_default()
     }
 
     /// Compiles a range of days.
@@ -131,16 +155,22 @@ fn period(cuts: &[u16], day: u16) -> u8 {
     cuts.partition_point(|&cut| cut <= day) as u8
 }
 
+/// Returns every day that occurs, ascending, and how often.
+fn counts(days: &[u16]) -> Vec<(u16, u32)> {
+    let mut counts = vec![0; 1 << 16];
+    days.iter().for_each(|&day| counts[usize::from(day)] += 1);
+    (0..=u16::MAX).zip(counts).filter(|&(_, count)| count > 0).collect()
+}
+
 /// Returns the first days of periods with about equal numbers of docs, and the day after the last
 /// period.
-fn cuts(days: &[u16]) -> Vec<u16> {
-    let mut counts = vec![0usize; 1 << 16];
-    days.iter().for_each(|&day| counts[usize::from(day)] += 1);
-    let Some(last) = days.iter().max() else { return Vec::new() };
-    let mut share = days.len() / CUTS_MAX;
+fn cuts(counts: &[(u16, u32)]) -> Vec<u16> {
+    let Some((last, _)) = counts.last() else { return Vec::new() };
+    let all: u64 = counts.iter().map(|&(_, count)| u64::from(count)).sum();
+    let mut share = all / CUTS_MAX as u64;
     loop {
         let (mut cuts, mut docs) = (Vec::new(), 0);
-        for (day, &count) in (0..=u16::MAX).zip(&counts).filter(|&(_, &count)| count > 0) {
+        for (day, count) in counts.iter().map(|&(day, count)| (day, u64::from(count))) {
             if cuts.is_empty() || docs + count > share {
                 cuts.push(day);
                 docs = 0;
@@ -165,7 +195,8 @@ mod tests {
     use super::*;
     use crate::columns::fixtures::round_trip;
 
-    const FILES: DayFiles = DayFiles { cuts: "cuts", periods: "periods" };
+    const FILES: DayFiles =
+        DayFiles { cuts: "cuts", periods: "periods", days: "days", counts: "counts" };
 
     #[test]
     fn any_range_selects_its_days() {
@@ -177,10 +208,16 @@ mod tests {
             let (_folder, files) =
                 round_trip(|draft| DayColumn::write(FILES, &days, draft)).expect("written");
             let column = DayColumn::open(&files, FILES, 5_000).expect("sound");
+            let all: u32 = column.days_in(&(0..=u16::MAX)).iter().map(|(_, count)| count).sum();
+            assert_eq!(all, 5_000);
             for _ in 0..300 {
                 let start = 990 + rng.u16(0..spread + 20);
                 let range = start..=start + rng.u16(0..spread / 2 + 20);
                 let test = column.test(range.clone());
+                for &(day, count) in column.days_in(&range) {
+                    let same = days.iter().filter(|&&it| it == day).count();
+                    assert!(range.contains(&day) && same == count as usize, "{day}");
+                }
                 let mut words = vec![u64::MAX; 5_000 / 64 - 3];
                 column.keep(&test, 3, &mut words, |doc| days[doc as usize]);
                 for (doc, day) in days.iter().enumerate().skip(3 * 64).take(words.len() * 64) {
@@ -194,6 +231,6 @@ mod tests {
     #[test]
     fn an_empty_column_has_no_passing_days() {
         assert!(cuts(&[]).is_empty());
-        assert_eq!(cuts(&[u16::MAX, 7]), [7, 8, u16::MAX]);
+        assert_eq!(cuts(&counts(&[u16::MAX, 7])), [7, 8, u16::MAX]);
     }
 }

@@ -42,9 +42,18 @@ use crate::vocab::dqs::Dqs;
 use crate::vocab::time::UnixMs;
 
 const TLD: &str = "listed.tld";
-const DROPPED: DayFiles = DayFiles { cuts: "listed.drop-cuts", periods: "listed.drop-periods" };
-const RELEASED: DayFiles =
-    DayFiles { cuts: "listed.release-cuts", periods: "listed.release-periods" };
+const DROPPED: DayFiles = DayFiles {
+    cuts: "listed.drop-cuts",
+    periods: "listed.drop-periods",
+    days: "listed.drop-days",
+    counts: "listed.drop-counts",
+};
+const RELEASED: DayFiles = DayFiles {
+    cuts: "listed.release-cuts",
+    periods: "listed.release-periods",
+    days: "listed.release-days",
+    counts: "listed.release-counts",
+};
 
 /// Number of words of the first window, and of the largest window, which fits the L1 cache.
 const WINDOW_WORDS_MIN: usize = 32;
@@ -418,8 +427,9 @@ impl DropsByRank {
     ) -> io::Result<Option<usize>> {
         let mut walk = self.walk(filter, day, beside)?;
         walk.docs = walk.docs.start.max(part.docs.start)..walk.docs.end.min(part.docs.end);
-        walk.value = part.value.map(|(column, value)| {
-            (column, value, column.test(ValueSet::of(|other| other == value)))
+        walk.value = part.value.map(|part| {
+            let test = part.column.test(ValueSet::of(|other| other == part.value));
+            (part, test)
         });
         let end = self.listed.div_ceil(64) as usize;
         let mut left = Some(part.words);
@@ -495,6 +505,7 @@ impl DropsByRank {
                 .numbers(&filter.common.not_tlds)
                 .map(|numbers| self.tld_docs.members(numbers)),
             value: None,
+            fields: &self.fields,
             seeker,
             candidates,
             checks: checks.has_any().then_some(checks),
@@ -513,13 +524,29 @@ pub struct Wanted {
     pub counts: bool,
 }
 
+/// A day by which docs are ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DayOf {
+    Drop,
+    Release,
+}
+
+/// A value in a column.
+#[derive(Clone, Copy, Debug)]
+pub struct PartValue<'a> {
+    pub column: &'a Slices,
+    pub value: u8,
+    /// The day that is meant, if the value is a period of more days.
+    pub day: Option<(DayOf, u16)>,
+}
+
 /// Docs with one value of a sort key.
 #[derive(Debug)]
 pub struct Part<'a> {
     /// All docs that are wanted are among these.
     pub docs: Range<u32>,
     /// The value of these docs in a column; `None` if all docs of the range are meant.
-    pub value: Option<(&'a Slices, u8)>,
+    pub value: Option<PartValue<'a>>,
     /// Maximum number of docs, including those that were found before.
     pub up_to: usize,
     /// Words to visit at most.
@@ -532,7 +559,8 @@ struct Walk<'a> {
     docs: Range<u32>,
     stages: StageDocs<'a>,
     /// See [`Part`]; `None` lets all values pass.
-    value: Option<(&'a Slices, u8, SliceTest)>,
+    value: Option<(PartValue<'a>, SliceTest)>,
+    fields: &'a DropFields,
     /// Docs of the accepted TLDs; `None` accepts all.
     members: Option<DocSet<'a>>,
     excluded: Option<DocSet<'a>>,
@@ -540,6 +568,25 @@ struct Walk<'a> {
     /// Required texts; every match contains at least one of them. Empty if every name may match.
     candidates: Vec<Seeker<'a>>,
     checks: Option<DropChecks<'a>>,
+}
+
+/// Clears the bits of the docs of other days.
+fn keep_day(fields: &DropFields, of: DayOf, day: u16, first: usize, words: &mut [u64]) {
+    for (at, word) in words.iter_mut().enumerate() {
+        let mut left = *word;
+        while left != 0 {
+            let bit = left.trailing_zeros();
+            left &= left - 1;
+            let doc = ((first + at) * 64) as u32 + bit;
+            let of_doc = match of {
+                DayOf::Drop => fields.drop_day(doc),
+                DayOf::Release => fields.release_day(doc),
+            };
+            if of_doc != day {
+                *word &= !(1 << bit);
+            }
+        }
+    }
 }
 
 impl Walk<'_> {
@@ -581,8 +628,8 @@ impl Walk<'_> {
     /// Sets `words` to the bits of the matches from `64 * first` on. Windows come in order.
     fn keep(&mut self, first: usize, words: &mut [u64], scratch: &mut Vec<u64>) -> io::Result<()> {
         self.fill(first, words);
-        if let Some((column, _, test)) = &self.value {
-            column.keep(test, first, words);
+        if let Some((part, test)) = &self.value {
+            part.column.keep(test, first, words);
         }
         for (set, flip) in [(&mut self.members, 0), (&mut self.excluded, u64::MAX)] {
             let Some(set) = set else { continue };
@@ -592,6 +639,9 @@ impl Walk<'_> {
             words.iter_mut().zip(&*scratch).for_each(|(word, docs)| *word &= docs ^ flip);
         }
         self.keep_candidates(first, words, scratch)?;
+        if let Some((PartValue { day: Some((of, day)), .. }, _)) = self.value {
+            keep_day(self.fields, of, day, first, words);
+        }
         if let Some(checks) = &self.checks {
             checks.keep(first, words);
         }
@@ -627,8 +677,8 @@ impl Walk<'_> {
     /// Returns a lower bound, at least `from`, of the next matching doc; `None` if no doc matches.
     fn next(&mut self, from: u32) -> io::Result<Option<u32>> {
         let mut next = Some(from.max(self.docs.start));
-        if let (Some((column, value, _)), Some(doc)) = (&self.value, next) {
-            let word = column.next_with(*value, doc as usize / 64);
+        if let (Some((part, _)), Some(doc)) = (&self.value, next) {
+            let word = part.column.next_with(part.value, doc as usize / 64);
             next = word.map(|word| doc.max((word * 64) as u32));
         }
         if let (Some(members), Some(doc)) = (&mut self.members, next) {

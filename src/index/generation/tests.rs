@@ -1039,3 +1039,50 @@ fn tantivy_finds_and_sorts_the_same_drops() {
     }
     assert!(found_some > 300 && by_gram > 50, "{found_some} {by_gram}");
 }
+
+/// Lists of years have more days than a column of days has periods.
+#[test]
+fn pages_by_day_are_those_of_comparisons() {
+    let mut made = TestTables::new(31);
+    let names = names(&mut made, 9_000);
+    let mut lists = Lists::new();
+    let rows: Vec<_> = names
+        .into_iter()
+        .map(|name| {
+            let release = (made.below(2) == 0).then(|| day(TODAY + 60 - made.below(400) as u16));
+            let date = day(TODAY - made.below(400) as u16);
+            let sighting =
+                Sighting::Dropped { date, release, registered_again: made.below(9) == 0 };
+            (name, StoredObservation { sighting, first_seen: None, observed_at: 0 })
+        })
+        .collect();
+    lists.add(&rows);
+    lists.rebuild();
+    let index = lists.current();
+    let layer = &index.layers()[0];
+    let as_of = AsOf { today: day(TODAY), catch_days: 5 };
+    let on_day = index.day(as_of);
+    let (_, layer_day) = index.layers_on(&on_day).next().expect("one layer");
+    let mut walked = 0;
+    for _ in 0..600 {
+        let key = [SortKey::Release, SortKey::Dropped][made.below(2)];
+        let sort = Sort { key, descending: made.below(2) == 0 };
+        let common = Filter { max_len: [63, 9][made.below(2)], ..Filter::open() };
+        let view = [View::All, View::Active][made.below(2)];
+        let (limit, offset) =
+            (1 + made.below(60) as u32, [0, made.below(300)][made.below(2)] as u32);
+        let mut filter =
+            DropFilter { common, view, contains: None, sort, after: None, limit, offset };
+        if made.below(2) == 0 {
+            let page = index.drops(&filter, as_of, Counting::Exact).expect("readable");
+            (filter.after, filter.offset) = (page.next, 0);
+        }
+        let matches = layer.matching(&filter, layer_day).expect("readable");
+        let (total, take) = (ones(&matches), limit as usize);
+        let docs = layer.docs_by_value(&filter, layer_day, total, take).expect("readable");
+        let Some(docs) = docs else { continue };
+        assert_eq!(docs, layer.sorted_docs(&filter, matches, total, take), "{filter:?}");
+        walked += 1;
+    }
+    assert!(walked > 100, "{walked}");
+}

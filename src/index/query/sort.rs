@@ -16,7 +16,7 @@ use std::ops::{Range, RangeInclusive};
 
 use crate::columns::checks::raw_range;
 use crate::columns::day_column::DayColumn;
-use crate::columns::drops_by_rank::Part;
+use crate::columns::drops_by_rank::{DayOf, Part, PartValue};
 use crate::columns::properties::Property;
 use crate::columns::rank_key::order_key;
 use crate::columns::slices::{Slices, Spread, ValueSet, docs_of, ones};
@@ -51,7 +51,7 @@ const WALKED_PART: usize = 8;
 struct KeyColumn<'a> {
     slices: &'a Slices,
     /// If the values are periods of days.
-    days: Option<&'a DayColumn>,
+    days: Option<(DayOf, &'a DayColumn)>,
     /// Difference between the key of a doc and its number in the column.
     plus: u16,
 }
@@ -60,12 +60,12 @@ impl KeyColumn<'_> {
     /// Returns the value of docs with a key.
     fn value_of(&self, key: u64) -> u8 {
         let number = u16::try_from(key).unwrap_or(u16::MAX).saturating_sub(self.plus);
-        self.days.map_or_else(|| self.slices.value_of(number), |days| days.period(number))
+        self.days.map_or_else(|| self.slices.value_of(number), |(_, days)| days.period(number))
     }
 
     /// Returns the numbers of docs with a value.
     fn numbers_of(&self, value: u8) -> RangeInclusive<u16> {
-        self.days.map_or_else(|| self.slices.numbers_of(value), |days| days.days_of(value))
+        self.days.map_or_else(|| self.slices.numbers_of(value), |(_, days)| days.days_of(value))
     }
 
     /// Returns true if all docs with a value have the same key.
@@ -80,7 +80,7 @@ pub(crate) struct ValuePart<'a> {
     keys: RangeInclusive<u64>,
     /// See [`Part`].
     docs: Range<u32>,
-    value: Option<(&'a Slices, u8)>,
+    value: Option<PartValue<'a>>,
     count: u32,
     /// Number of words to visit for all of these docs.
     words: usize,
@@ -231,17 +231,33 @@ impl Layer {
             }
             column => {
                 let column = column?;
-                let part = |value: u8| {
-                    let numbers = column.numbers_of(value);
-                    let overlaps =
-                        numbers.start() <= possible.end() && possible.start() <= numbers.end();
-                    let plus = |number: &u16| u64::from(*number) + u64::from(column.plus);
-                    let keys = plus(numbers.start())..=plus(numbers.end());
-                    let Spread { docs: count, words } = column.slices.spread(value);
-                    let (docs, value) = (0..drops.len(), Some((column.slices, value)));
-                    overlaps.then_some(ValuePart { keys, docs, value, count, words })
+                let plus = |number: u16| u64::from(number) + u64::from(column.plus);
+                let part = |value: u8, numbers: &RangeInclusive<u16>, day, count| {
+                    let words = column.slices.spread(value).words;
+                    let value = Some(PartValue { column: column.slices, value, day });
+                    let keys = plus(*numbers.start())..=plus(*numbers.end());
+                    ValuePart { keys, docs: 0..drops.len(), value, count, words }
                 };
-                (0..=Slices::VALUE_MAX).filter_map(part).collect()
+                let mut parts = Vec::new();
+                for value in 0..=Slices::VALUE_MAX {
+                    let numbers = column.numbers_of(value);
+                    if numbers.start() > possible.end() || possible.start() > numbers.end() {
+                        continue;
+                    }
+                    let Spread { docs, .. } = column.slices.spread(value);
+                    match column.days.filter(|_| docs > 0 && !column.is_exact(value)) {
+                        None => parts.push(part(value, &numbers, None, docs)),
+                        Some((of, days)) => parts.extend(
+                            days.days_in(&numbers)
+                                .iter()
+                                .filter(|(day, _)| possible.contains(day))
+                                .map(|&(day, count)| {
+                                    part(value, &(day..=day), Some((of, day)), count)
+                                }),
+                        ),
+                    }
+                }
+                parts
             }
         };
         parts.retain(|part| part.count > 0);
@@ -259,11 +275,12 @@ impl Layer {
             let slices = drops.properties().column(property);
             KeyColumn { slices, days: None, plus }
         };
-        let days =
-            |days| Some(KeyColumn { slices: DayColumn::periods(days), days: Some(days), plus: 0 });
+        let days = |of, days| {
+            Some(KeyColumn { slices: DayColumn::periods(days), days: Some((of, days)), plus: 0 })
+        };
         match key {
-            SortKey::Release => days(release),
-            SortKey::Dropped => days(dropped),
+            SortKey::Release => days(DayOf::Release, release),
+            SortKey::Dropped => days(DayOf::Drop, dropped),
             SortKey::Tlds => Some(property(Property::OtherTlds, 1)),
             SortKey::Length => Some(property(Property::Length, 0)),
             SortKey::Dqs
