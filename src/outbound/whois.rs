@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use serde::Deserialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -14,6 +15,7 @@ use url::Host;
 use crate::guard::{Guard, GuardError};
 use crate::rdap::{KEPT, THROTTLED, as_words, has_any};
 use crate::settings::WhoisHosts;
+use crate::vocab::compiled::{self, BadTable};
 use crate::vocab::name::DomainName;
 
 /// Deadline of a whole exchange.
@@ -23,7 +25,7 @@ const ANSWER_BYTES_MAX: usize = 64 << 10;
 /// The port of the protocol.
 pub const PORT: u16 = 43;
 
-/// What a WHOIS server says about a name.
+/// Answer of a WHOIS server about a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// It describes a registration.
@@ -77,8 +79,8 @@ impl WhoisServer {
 /// How a server is asked, and how it says that a name is free.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Rule {
-    host: &'static str,
-    query: &'static str,
+    host: String,
+    query: String,
     /// Words of an answer, in lower case, with `{name}`.
     free: String,
     /// Whether they are the whole line.
@@ -96,42 +98,54 @@ pub fn server(suffix: &str, chosen: &WhoisHosts) -> Option<WhoisServer> {
     let rule = RULES.get(suffix)?;
     let (host, port) = match chosen.get(suffix) {
         Some((host, port)) => (host.clone(), *port),
-        None => (Host::Domain(rule.host.to_owned()), PORT),
+        None => (Host::Domain(rule.host.clone()), PORT),
     };
     Some(WhoisServer { host, port, rule })
 }
 
-static RULES: LazyLock<HashMap<&str, Rule>> = LazyLock::new(|| {
+static RULES: LazyLock<HashMap<String, Rule>> = LazyLock::new(|| {
     parse(include_str!("../../data/whois.csv")).expect("data/whois.csv is checked by a test")
 });
 
-/// Parses the table. The error names the line.
-fn parse(text: &'static str) -> Result<HashMap<&'static str, Rule>, String> {
-    let mut rules = HashMap::new();
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.starts_with('#'));
-    for (at, line) in lines.skip(1) {
-        let bad = |what: &str| format!("line {}: {what}", at + 1);
-        let (head, proof) = line.rsplit_once(',').ok_or_else(|| bad("too few cells"))?;
-        let mut cells = head.splitn(4, ',');
-        let mut cell =
-            || cells.next().filter(|cell| !cell.is_empty()).ok_or_else(|| bad("an empty cell"));
-        let (suffix, host, query, free) = (cell()?, cell()?, cell()?, cell()?);
-        let quoted = free.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
-        let free = quoted.map_or(free.to_owned(), |it| it.replace("\"\"", "\""));
-        let line = free.strip_prefix('=').map(str::to_owned);
-        let (is_line, free) = (line.is_some(), line.unwrap_or(free));
-        let proof = match proof {
+/// A row of the table.
+#[derive(Deserialize)]
+struct Row {
+    suffix: String,
+    host: String,
+    query: String,
+    free: String,
+    proof: String,
+}
+
+impl Row {
+    fn rule(self) -> Result<(String, Rule), &'static str> {
+        let Row { suffix, host, query, free, proof } = self;
+        let (is_line, free) = match free.strip_prefix('=') {
+            Some(line) => (true, line.to_owned()),
+            None => (false, free),
+        };
+        let proof = match proof.as_str() {
             "several" | "one" => Proof::Recorded,
             "unproven" => Proof::None,
-            _ => return Err(bad("the proof is several, one or unproven")),
+            _ => return Err("the proof is several, one or unproven"),
         };
-        if !query.contains("{name}") || free != free.to_lowercase() || Host::parse(host).is_err() {
-            return Err(bad("no {name} in the query, words with capitals, or no host"));
+        let has_words = !free.is_empty() && free == free.to_lowercase();
+        if !query.contains("{name}") || !has_words || Host::parse(&host).is_err() {
+            return Err("no {name} in the query, no words or words with capitals, or no host");
         }
-        if rules.insert(suffix, Rule { host, query, free, is_line, proof }).is_some() {
-            return Err(bad("the suffix occurs twice"));
-        }
+        Ok((suffix, Rule { host, query, free, is_line, proof }))
     }
+}
+
+fn parse(text: &str) -> Result<HashMap<String, Rule>, BadTable> {
+    let mut rules = HashMap::new();
+    compiled::table(text, |row: Row| {
+        let (suffix, rule) = row.rule()?;
+        match rules.insert(suffix, rule) {
+            None => Ok(()),
+            Some(_) => Err("the suffix occurs twice"),
+        }
+    })?;
     Ok(rules)
 }
 

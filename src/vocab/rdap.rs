@@ -12,6 +12,7 @@ use std::sync::{Arc, LazyLock};
 use serde::Deserialize;
 use url::Url;
 
+use crate::compiled;
 use crate::name::DomainName;
 use crate::time::UnixMs;
 use crate::tld::is_suffix;
@@ -90,14 +91,12 @@ pub type ChosenServers = HashMap<String, Option<RdapBase>>;
 /// Returns the servers that IANA does not list, by suffix.
 fn overlay() -> &'static HashMap<String, RdapBase> {
     static OVERLAY: LazyLock<HashMap<String, RdapBase>> = LazyLock::new(|| {
-        let lines = include_str!("../../data/rdap/overlay.csv").lines();
-        let rows = lines.filter(|line| !line.starts_with('#')).skip(1);
-        let row = |line: &str| {
-            let (suffix, base) = line.split_once(',')?;
-            let suffix = Some(suffix.to_owned()).filter(|suffix| is_suffix(suffix))?;
-            Some((suffix, RdapBase::parse(base, &|_| false)?))
+        let row = |(suffix, base): (String, String)| {
+            let base = RdapBase::parse(&base, &|_| false).filter(|_| is_suffix(&suffix));
+            base.map(|base| (suffix, base)).ok_or("no suffix, or no base URL")
         };
-        rows.map(|line| row(line).expect("data/rdap/overlay.csv is checked by a test")).collect()
+        let rows = compiled::table(include_str!("../../data/rdap/overlay.csv"), row);
+        rows.expect("data/rdap/overlay.csv is checked by a test").into_iter().collect()
     });
     &OVERLAY
 }

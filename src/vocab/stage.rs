@@ -1,11 +1,13 @@
 //! Lifecycle stages of a dropped name, from its deletion to its release (`data/docs/api.md`).
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::compiled::{self, BadTable};
 use crate::day::Day;
 use crate::named::{named_enum, parse_named};
 
@@ -89,16 +91,11 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
         .expect("data/lifecycle.csv is checked by a test")
 });
 
-fn parse_table(text: &str) -> Result<Table, csv::Error> {
-    let mut reader = csv::Reader::from_reader(text.as_bytes());
-    reader
-        .deserialize()
-        .map(|row| {
-            let (tld, redemption_days, pending_delete_days, source): (String, u16, u16, String) =
-                row?;
-            Ok((tld, (Periods { redemption_days, pending_delete_days }, source)))
-        })
-        .collect()
+fn parse_table(text: &str) -> Result<Table, BadTable> {
+    let row = |(tld, redemption_days, pending_delete_days, source)| {
+        Ok::<_, Infallible>((tld, (Periods { redemption_days, pending_delete_days }, source)))
+    };
+    Ok(compiled::table(text, row)?.into_iter().collect())
 }
 
 #[cfg(test)]
