@@ -125,7 +125,7 @@ impl Drops {
             .then(|| plain_drop(date.plus(-between(rng, BETWEEN_DROPS_DAYS))));
         let last = Sighting::Dropped {
             date,
-            release: ahead.map(|days| date.plus(days)),
+            release: ahead.map(|days| date.plus(days).into()),
             registered_again: rng.chance(self.mix.registered_again),
         };
         [before, Some(last)]
@@ -229,7 +229,7 @@ mod tests {
             Sighting::Dropped { date, release, registered_again }
                 if today().days_since(date) < i32::from(RECENT_DAYS) =>
             {
-                Some((date, release, registered_again))
+                Some((date, release.map(|it| it.day), registered_again))
             }
             _ => None,
         };
@@ -319,7 +319,7 @@ mod tests {
         };
         let again = Sighting::Dropped {
             date: day("2026-11-01"),
-            release: Some(day("2026-11-09")),
+            release: Some(day("2026-11-09").into()),
             registered_again: true,
         };
         let rows = [

@@ -333,11 +333,15 @@ impl ListColumns {
 
     /// Whether both a drop date and an explicitly named release date exist.
     pub(super) fn has_both(&self, header: &Header) -> bool {
-        let is_firm = |at: usize| match role(&header.cells[at]) {
-            Some(Role::Day { meaning, .. }) => meaning != Meaning::End,
-            _ => false,
+        self.drop.is_some() && self.release.is_some() && !self.release_is_end(header)
+    }
+
+    /// Whether the release is known only as the end of an auction, or as a date without a meaning.
+    pub(super) fn release_is_end(&self, header: &Header) -> bool {
+        let is_end = |at: usize| {
+            matches!(role(&header.cells[at]), Some(Role::Day { meaning: Meaning::End, .. }))
         };
-        self.drop.is_some() && self.release.is_some_and(|(at, _)| is_firm(at))
+        self.release.is_some_and(|(at, _)| is_end(at))
     }
 
     /// Describes the columns that are read and those that are not, as a clause.

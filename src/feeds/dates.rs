@@ -6,6 +6,7 @@ use chrono::{DateTime, FixedOffset, NaiveDate, NaiveTime, Utc};
 
 use super::rejects::RejectReason;
 use crate::vocab::day::Day;
+use crate::vocab::release_time::Release;
 
 /// Order of day and month in dates with slashes. A wrong guess would move a drop by months.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,25 +32,36 @@ pub(super) fn day(
     order: SlashOrder,
     column: &'static str,
 ) -> Result<Day, RejectReason> {
+    release(text, order, column).map(|release| release.day)
+}
+
+/// The same as [`day`], with the second if the text has a time of day.
+pub(super) fn release(
+    text: &str,
+    order: SlashOrder,
+    column: &'static str,
+) -> Result<Release, RejectReason> {
     let text = text.trim();
     if text.is_empty() {
         return Err(RejectReason::MissingDate);
     }
-    if let Ok(day) = text.parse() {
-        return Ok(day);
+    if let Ok(day) = text.parse::<Day>() {
+        return Ok(day.into());
     }
     let bad = RejectReason::BadDate(column);
     if let Some(day) = compact(text) {
-        return Ok(day);
+        return Ok(day.into());
     }
     let named = with_month_name(text);
     let (date, time) = named.map_or_else(|| split_date(text), |(_, time)| ("", time));
     let clock = match time {
-        "" => Clock { time: NaiveTime::MIN, twelve_hours: false, zone: None },
-        time => Clock::parse(time).ok_or(bad.clone())?,
+        "" => None,
+        time => Some(Clock::parse(time).ok_or(bad.clone())?),
     };
     let order = match order {
-        SlashOrder::Unknown if clock.twelve_hours => SlashOrder::MonthFirst,
+        SlashOrder::Unknown if clock.as_ref().is_some_and(|clock| clock.twelve_hours) => {
+            SlashOrder::MonthFirst
+        }
         order => order,
     };
     let date = match named.map_or_else(|| slashed(date, order), |(date, _)| Slashed::Date(date)) {
@@ -57,7 +69,11 @@ pub(super) fn day(
         Slashed::Either => return Err(RejectReason::AmbiguousDate),
         Slashed::No => date.parse::<Day>().map_err(|_| bad.clone())?.date(),
     };
-    Day::from_instant(clock.on(date).ok_or(bad.clone())?).ok_or(bad)
+    let release = match clock {
+        Some(clock) => clock.on(date).and_then(Release::at),
+        None => Day::from_date(date).map(Release::from),
+    };
+    release.ok_or(bad)
 }
 
 /// The same as [`day`], but `None` for an empty cell.
@@ -66,7 +82,16 @@ pub(super) fn optional_day(
     order: SlashOrder,
     column: &'static str,
 ) -> Result<Option<Day>, RejectReason> {
-    match day(text, order, column) {
+    optional_release(text, order, column).map(|release| release.map(|release| release.day))
+}
+
+/// The same as [`release`], but `None` for an empty cell.
+pub(super) fn optional_release(
+    text: &str,
+    order: SlashOrder,
+    column: &'static str,
+) -> Result<Option<Release>, RejectReason> {
+    match release(text, order, column) {
         Err(RejectReason::MissingDate) => Ok(None),
         outcome => outcome.map(Some),
     }
@@ -451,6 +476,22 @@ mod tests {
             ("2026-10-03 10:00 é", Unknown, "bad-date"),
         ] {
             assert_eq!(read(text, order), Err(code), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_release_with_a_time_has_its_second() {
+        for (text, order, expected) in [
+            ("2026-10-03T11:31:21Z", Unknown, Some("2026-10-03T11:31:21.000Z")),
+            ("2026-10-03T11:31:21.987+02:00", Unknown, Some("2026-10-03T09:31:21.000Z")),
+            ("2026-10-03 18:00", Unknown, Some("2026-10-03T18:00:00.000Z")),
+            ("12/4/2026 12:00:00 AM", MonthFirst, Some("2026-12-04T00:00:00.000Z")),
+            ("2026-10-03", Unknown, None),
+            ("20261003", Unknown, None),
+            ("16/12/2026", DayFirst, None),
+        ] {
+            let release = release(text, order, "release_date").expect(text);
+            assert_eq!(release.instant().map(|at| at.to_string()).as_deref(), expected, "{text}");
         }
     }
 

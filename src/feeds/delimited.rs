@@ -11,12 +11,15 @@ use crate::vocab::name::DomainName;
 pub(super) struct Delimited {
     columns: ListColumns,
     delimiter: u8,
+    /// Whether the release is the end of an auction.
+    ends: bool,
     given: Given,
 }
 
 impl Delimited {
     pub(super) fn new(header: &Header, columns: ListColumns, given: Given) -> Delimited {
-        Delimited { columns, delimiter: header.delimiter, given }
+        let ends = columns.release_is_end(header);
+        Delimited { columns, delimiter: header.delimiter, ends, given }
     }
 
     /// Returns the cells with name, release date and drop date; empty for columns that the table
@@ -41,7 +44,9 @@ impl RowParser for Delimited {
             let order =
                 |day: Option<(usize, SlashOrder)>| day.map_or(SlashOrder::Unknown, |(_, it)| it);
             let release =
-                dates::optional_day(release, order(self.columns.release), "release_date")?;
+                dates::optional_release(release, order(self.columns.release), "release_date")?;
+            // An auction ends at another time than the release.
+            let release = release.map(|it| if self.ends { it.day.into() } else { it });
             let drop = dates::optional_day(drop, order(self.columns.drop), "drop_date")?;
             self.given.listed(name, release, drop)
         })

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::dates::{compact, digits, ymd};
 use crate::vocab::day::Day;
+use crate::vocab::release_time::{Release, ReleaseRules};
 
 /// Maximum number of days that a list of the last days covers.
 const LAST_DAYS_MAX: u16 = 366;
@@ -33,9 +34,9 @@ impl FileNames {
         [Some(self.outer.as_str()), self.inner.as_deref()].into_iter().flatten()
     }
 
-    /// Release day in the name of an .it list. The ten digits of the name do not count as
+    /// Release in the name of an .it list. The ten digits of the name do not count as
     /// [`FileNames::day`], because they do not date the list itself.
-    pub(super) fn it_release(&self) -> Option<Day> {
+    pub(super) fn it_release(&self) -> Option<Release> {
         self.first(it_release)
     }
 
@@ -176,14 +177,13 @@ fn last_days(file_name: &str) -> Option<u16> {
     })
 }
 
-/// Release day of an .it list, whose file name is only `YYYYMMDDHH` and extensions.
-///
-/// The hour, 9 or 16, is Europe/Rome time: the same day in UTC.
-fn it_release(file_name: &str) -> Option<Day> {
+/// Release of an .it list, whose file name is only `YYYYMMDDHH` and extensions. The hour, 9 or 16, is that
+/// of Rome.
+fn it_release(file_name: &str) -> Option<Release> {
     let stem = file_name.split('.').next()?;
     let (date, hour) = stem.split_at_checked(8)?;
     let hour = (hour.len() == 2).then(|| digits(hour)).flatten()?;
-    (hour < 24).then(|| compact(date)).flatten()
+    ReleaseRules::compiled().of("it").at_local_hour(compact(date)?, hour)
 }
 
 /// Finds the runs of digits, with their positions.
@@ -299,8 +299,13 @@ mod tests {
 
     #[test]
     fn file_names_of_it_lists_are_ten_digits() {
-        let day = it_release("2026100309.txt.gz").map(|day| day.to_string());
-        assert_eq!(day.as_deref(), Some("2026-10-03"));
+        for (name, at) in [
+            ("2026100309.txt.gz", "2026-10-03T07:00:00.000Z"),
+            ("2026112816.txt", "2026-11-28T15:00:00.000Z"),
+        ] {
+            let release = it_release(name).and_then(Release::instant).map(|at| at.to_string());
+            assert_eq!(release.as_deref(), Some(at));
+        }
         for name in ["20261003.txt", "2026100324.txt", "a2026100309.txt", "20261003091.txt"] {
             assert_eq!(it_release(name), None, "{name}");
         }

@@ -59,7 +59,9 @@ impl History {
         let name = DomainName::parse(name)?;
         let first_seen: Option<Day> = dates::day_first(created, "first_seen")?;
         let sighting = match dates::day_first(deleted, "release_date")? {
-            Some(date) => Sighting::Dropped { date, release: Some(date), registered_again: false },
+            Some(date) => {
+                Sighting::Dropped { date, release: Some(date.into()), registered_again: false }
+            }
             None => Sighting::Known { registered: true },
         };
         Ok(Observation { name, sighting, first_seen, observed_at: self.given.observed_at })

@@ -23,6 +23,7 @@ use super::rejects::{Reject, RejectReason};
 use super::{Given, Observation, Row};
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
+use crate::vocab::release_time::Release;
 
 /// Keys of the list in a top-level object.
 const LIST_KEYS: [&str; 2] = ["data", "domains"];
@@ -85,7 +86,7 @@ fn observation(element: &[u8], given: Given) -> Result<Observation, RejectReason
     };
     let release = day(release, "release_date")?;
     let drop = day(drop, "drop_date")?;
-    given.listed(name, release, drop)
+    given.listed(name, release.map(Release::from), drop)
 }
 
 impl Iterator for JsonRows {

@@ -57,6 +57,7 @@ use self::sniff::{ListShape, Sniffed};
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
 use crate::vocab::popularity::{ListEdition, ListId, PopularityList};
+use crate::vocab::release_time::{Release, ReleaseRules};
 
 /// A statement of a list about a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,15 +74,33 @@ pub struct Observation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sighting {
     /// The name left its zone on `date`; the registry releases it on `release`, if the list gives it.
-    Dropped { date: Day, release: Option<Day>, registered_again: bool },
+    Dropped { date: Day, release: Option<Release>, registered_again: bool },
     /// The registry released the name on `on`, before the list was observed. The day on which the
     /// name left its zone is estimated from the lifecycle of the TLD, unless another list gives it.
-    Released { on: Day },
+    Released { on: Release },
     /// The name was newly registered on `on`, which undoes a drop on or before that day.
     Registered { on: Day },
     /// The name exists, without a drop. `registered` if the list states that it is currently
     /// registered.
     Known { registered: bool },
+}
+
+impl Sighting {
+    /// Returns the statement for a name of a suffix: its second of release counts only if the registry
+    /// states seconds.
+    fn about(self, suffix: &str) -> Sighting {
+        let stated = |release: Release| match release.second() {
+            Some(_) => ReleaseRules::compiled().of(suffix).stated(release),
+            None => release,
+        };
+        match self {
+            Sighting::Dropped { date, release, registered_again } => {
+                Sighting::Dropped { date, release: release.map(stated), registered_again }
+            }
+            Sighting::Released { on } => Sighting::Released { on: stated(on) },
+            Sighting::Registered { .. } | Sighting::Known { .. } => self,
+        }
+    }
 }
 
 /// A row of a list. Comments, blank lines and headings are skipped.
@@ -369,7 +388,8 @@ fn rows(shape: ListShape, input: Input, reading: &Reading) -> Result<Rows, FeedP
 fn stamped_rows(stamped: stamped::Stamped, input: Input, given: Given) -> Rows {
     let free = Given { observed_at: stamped.at, ..given }.observed_on();
     let date = given.drop_date.unwrap_or(free);
-    let all = given.all(Sighting::Dropped { date, release: Some(free), registered_again: false });
+    let all =
+        given.all(Sighting::Dropped { date, release: Some(free.into()), registered_again: false });
     if stamped.flagged {
         Box::new(LineRows::new(input, stamped::Flagged(all)).skipping(stamped.line))
     } else {

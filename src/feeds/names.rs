@@ -18,7 +18,7 @@ impl RowParser for Names {
         let row = row.trim();
         is_row(row).then(|| {
             let name = name(row)?;
-            let (sighting, observed_at) = (self.sighting, self.observed_at);
+            let (sighting, observed_at) = (self.sighting.about(name.tld()), self.observed_at);
             Ok(Observation { name, sighting, first_seen: None, observed_at })
         })
     }

@@ -75,13 +75,14 @@ impl Native {
         let [name, drop_date, release, status, registered_again, first_seen, observed_at] = cells;
         let name = DomainName::parse(name)?;
         let drop_date = day(drop_date, "drop_date")?;
-        let release = day(release, "release_date")?;
+        let release = dates::optional_release(release, SlashOrder::Unknown, "release_date")?;
         let registered = is_registered(status)?;
         let registered_again = flag(registered_again)?;
         let sighting = match drop_date {
             Some(date) => Sighting::Dropped { date, release, registered_again },
             None => Sighting::Known { registered },
         };
+        let sighting = sighting.about(name.tld());
         let first_seen = day(first_seen, "first_seen")?;
         let observed_at = match observed_at {
             "" => self.observed_at,

@@ -22,7 +22,7 @@ impl RowParser for Pairs {
         let row = row.trim();
         names::is_row(row).then(|| {
             let (name, release) = (self.read)(row)?;
-            self.given.listed(name, Some(release), None)
+            self.given.listed(name, Some(release.into()), None)
         })
     }
 }

@@ -12,6 +12,7 @@ use super::sniff::ListShape;
 use super::{Observation, ReadOptions, Sighting};
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
+use crate::vocab::release_time::Release;
 
 /// Values for rows that lack their own.
 #[derive(Clone, Copy)]
@@ -59,12 +60,12 @@ impl Reading {
         Ok(match shape {
             ListShape::Names => {
                 if let Some(on) = names.it_release() {
-                    let clause = format!("released on {on}");
-                    return Ok(of_all(given.released(on, given.drop_date), on, clause));
+                    let clause = format!("released at {on}");
+                    return Ok(of_all(given.released(on, given.drop_date), on.day, clause));
                 }
                 let day = day()?.ok_or(FeedProblem::NoDate)?;
                 if day > observed {
-                    let all = given.released(day, None);
+                    let all = given.released(day.into(), None);
                     let clause = format!(
                         "{day} is after the day of the list, {observed}, so it is the release date"
                     );
@@ -88,7 +89,8 @@ impl Reading {
             ListShape::Released => {
                 let day = day()?.unwrap_or(observed);
                 let date = day.min(observed);
-                let all = Sighting::Dropped { date, release: Some(day), registered_again: false };
+                let all =
+                    Sighting::Dropped { date, release: Some(day.into()), registered_again: false };
                 of_all(all, day, format!("released on {day}"))
             }
             ListShape::Native(_) | ListShape::History(_) | ListShape::Ranked(_) => alone(None),
@@ -140,7 +142,7 @@ impl Given {
     pub(super) fn listed(
         &self,
         name: DomainName,
-        release: Option<Day>,
+        release: Option<Release>,
         drop: Option<Day>,
     ) -> Result<Observation, RejectReason> {
         let drop = drop.or(self.drop_date);
@@ -149,14 +151,15 @@ impl Given {
             (None, Some(date)) => Sighting::Dropped { date, release, registered_again: false },
             (None, None) => return Err(RejectReason::MissingDate),
         };
+        let sighting = sighting.about(name.tld());
         Ok(Observation { name, sighting, first_seen: None, observed_at: self.observed_at })
     }
 
     /// Sighting of a release on `on`. A list that announces the release implies the drop; a list after
     /// the release does not reveal when the name left its zone.
-    fn released(&self, on: Day, drop: Option<Day>) -> Sighting {
+    fn released(&self, on: Release, drop: Option<Day>) -> Sighting {
         let observed = self.observed_on();
-        if drop.is_none() && on < observed {
+        if drop.is_none() && on.day < observed {
             return Sighting::Released { on };
         }
         let date = drop.unwrap_or(observed);

@@ -61,7 +61,7 @@ fn told(row: &Row) -> String {
     };
     let mut text = match seen.sighting {
         Sighting::Dropped { date, release, registered_again } => {
-            let release = release.map_or(String::new(), |day| format!(" free {day}"));
+            let release = release.map_or(String::new(), |it| format!(" free {it}"));
             let again = if registered_again { " again" } else { "" };
             format!("{} dropped {date}{release}{again}", seen.name)
         }
@@ -383,7 +383,15 @@ fn a_release_before_the_observation_does_not_date_the_drop() {
     ] {
         check(name, list, &auto(), format, &past);
     }
-    check("2026102009.txt", "alfa.it\n", &auto(), Format::Names, &["alfa.it was free 2026-10-20"]);
+    check(
+        "2026102009.txt",
+        "alfa.it\n",
+        &auto(),
+        Format::Names,
+        &["alfa.it was free 2026-10-20T07:00:00Z"],
+    );
+    let uk = "roid,domain,drop_time\nD,alfa.co.uk,2026-10-20T11:31:21Z\n";
+    check("uk.csv", uk, &auto(), Format::Delimited, &["alfa.co.uk was free 2026-10-20T11:31:21Z"]);
     // A release that is on the day of the observation, or has a drop date, does.
     let today = ["alfa.se dropped 2026-11-21 free 2026-11-21"];
     check("se.txt", "alfa.se\t2026-11-21\n", &auto(), Format::Bardate, &today);
@@ -429,9 +437,12 @@ fn public_lists_of_new_registrations_are_never_drops() {
 }
 
 #[test]
-fn the_it_list_is_released_on_the_day_in_its_name() {
-    let rows = ["esempio.it dropped 2026-11-21 free 2026-12-03"];
+fn the_it_list_is_released_at_the_hour_in_its_name() {
+    let rows = ["esempio.it dropped 2026-11-21 free 2026-12-03T08:00:00Z"];
     check("2026120309.txt", "esempio.it\n", &auto(), Format::Names, &rows);
+    // The hour is that of .it alone.
+    let rows = ["example.com dropped 2026-11-21 free 2026-12-03"];
+    check("2026120309.txt", "example.com\n", &auto(), Format::Names, &rows);
     let seen = read("2026100309.txt", "esempio.it\n", &auto()).expect("a list").observed_at;
     assert_eq!(seen, at(NOW), "the name does not date the list");
 }
