@@ -368,7 +368,8 @@ impl RowMaker<'_> {
                 Sighting::Dropped { date, release, registered_again } => {
                     drops.insert(date);
                     if row.date.is_none_or(|before| before < date) {
-                        let release = Some(periods.effective_release(date, release));
+                        let release =
+                            Some(periods.effective_release(date, release.map(|it| it.day)));
                         row = Row { date: Some(date), release, registered_again, ..row };
                     }
                 }

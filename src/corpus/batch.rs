@@ -9,10 +9,11 @@
 //! ```
 //! An entry: number of bytes shared with the previous name, number of further bytes, the further bytes;
 //! bytes of the label, characters of the label, flags; score; time of the observation in seconds,
-//! unless it equals that of the previous entry; the days that the flags announce; for a drop, length
-//! and bytes of its score features.
+//! unless it equals that of the previous entry; the days that the flags announce; the second of the release,
+//! if a list states it; for a drop, length and bytes of its score features.
 //!
 //! Version 1 has no score features and stores the time of every entry. Batches of this version are read and rescored.
+//! Versions 2 (one list) and 3 (compacted) have no seconds.
 //!
 //! Integers are little-endian. A file is read only after its checksum is verified.
 
@@ -31,14 +32,15 @@ use crate::vocab::day::Day;
 use crate::vocab::file_error::{AtPath, FileError};
 use crate::vocab::new_file;
 use crate::vocab::origin::Origin;
+use crate::vocab::release_time::{Release, SecondOfDay};
 
 pub(super) const MAGIC: &[u8; 8] = b"DDXBATCH";
 /// Incremented when the layout changes. Older versions stay readable.
-const VERSION_MAX: u16 = 3;
-/// The first version with score features. The batch of one list is written in this version.
+const VERSION_MAX: u16 = 4;
+/// The first version with score features.
 const VERSION_WITH_FEATURES: u16 = 2;
-/// The first version whose entries name their list. Compacted batches are written in this version.
-const VERSION_WITH_LISTS: u16 = 3;
+/// The version of compacted batches, before their metadata identified them.
+const VERSION_COMPACTED: u16 = 3;
 const HEADER_LEN: usize = MAGIC.len() + 2;
 const TRAILER_LEN: usize = 8 + 8 + blake3::OUT_LEN + MAGIC.len();
 /// Maximum bytes of the metadata: enough for a hundred thousand lists, and harmless to read from a
@@ -184,6 +186,8 @@ pub(super) fn peek_checksum(path: &Path, after: usize) -> Result<blake3::Hash, B
 const KIND_DROPPED: u8 = 0;
 const KIND_REGISTERED: u8 = 1;
 const KIND_KNOWN: u8 = 2;
+/// A drop whose release has a second.
+const KIND_TIMED: u8 = 3;
 const KIND_MASK: u8 = 0b11;
 /// `registered_again` of a drop, or `registered` of a known name.
 const FLAG_REGISTERED: u8 = 1 << 2;
@@ -373,10 +377,12 @@ fn encode(entry: &Entry<'_>, list: Option<u32>, before: Before, row: &mut Vec<u8
         Sighting::Dropped { date, release, registered_again } => {
             (KIND_DROPPED, registered_again, Some(date), release)
         }
-        Sighting::Released { on } => (KIND_DROPPED, false, Some(on), Some(on)),
+        Sighting::Released { on } => (KIND_DROPPED, false, Some(on.day), Some(on)),
         Sighting::Registered { on } => (KIND_REGISTERED, false, Some(on), None),
         Sighting::Known { registered } => (KIND_KNOWN, registered, None, None),
     };
+    let second = release.and_then(Release::second);
+    let kind = if second.is_some() { KIND_TIMED } else { kind };
     let flag = |set: bool, flag: u8| if set { flag } else { 0 };
     let flags = kind
         | flag(registered, FLAG_REGISTERED)
@@ -396,10 +402,14 @@ fn encode(entry: &Entry<'_>, list: Option<u32>, before: Before, row: &mut Vec<u8
     if let Some(list) = list.filter(|_| !same_list) {
         row.extend_from_slice(&list.to_le_bytes());
     }
+    let release = release.map(|release| release.day);
     for day in [day, release, first_seen].into_iter().flatten() {
         row.extend_from_slice(&day.raw().to_le_bytes());
     }
-    if kind == KIND_DROPPED {
+    if let Some(second) = second {
+        row.extend_from_slice(&second.get().to_le_bytes());
+    }
+    if matches!(kind, KIND_DROPPED | KIND_TIMED) {
         // Features that do not fit are omitted, and the score is then computed again.
         let features = if entry.features.len() <= FEATURES_LEN_MAX { entry.features } else { &[] };
         row.push(features.len() as u8);
@@ -450,7 +460,7 @@ impl Batch {
 
     /// Whether the batch was compacted, so that each entry names its list.
     pub fn is_compacted(&self) -> bool {
-        self.version >= VERSION_WITH_LISTS
+        self.version == VERSION_COMPACTED || !self.meta.lists.is_empty()
     }
 
     /// The lists in the batch, one or more, in order.
@@ -718,14 +728,20 @@ impl<'a> Cursor<'a> {
         let release = if flags & FLAG_RELEASE != 0 { Some(take_day(&mut input)?) } else { None };
         let first_seen =
             if flags & FLAG_FIRST_SEEN != 0 { Some(take_day(&mut input)?) } else { None };
+        let second = if kind == KIND_TIMED {
+            Some(SecondOfDay::new(u32::from_le_bytes(take(&mut input)?))?)
+        } else {
+            None
+        };
+        let release = release.map(|day| Release::new(day, second));
         let sighting = match kind {
-            KIND_DROPPED if flags & FLAG_RELEASE_ALONE != 0 => Sighting::Released { on: release? },
-            KIND_DROPPED => Sighting::Dropped { date: day?, release, registered_again: registered },
             KIND_REGISTERED => Sighting::Registered { on: day? },
             KIND_KNOWN => Sighting::Known { registered },
-            _ => return None,
+            _ if flags & FLAG_RELEASE_ALONE != 0 => Sighting::Released { on: release? },
+            _ => Sighting::Dropped { date: day?, release, registered_again: registered },
         };
-        let features = if kind == KIND_DROPPED && batch.has_features() {
+        let is_drop = matches!(kind, KIND_DROPPED | KIND_TIMED);
+        let features = if is_drop && batch.has_features() {
             let [len] = take(&mut input)?;
             input.split_off(..usize::from(len))?
         } else {
@@ -842,15 +858,14 @@ fn read_blocks(path: &Path, bytes: &[u8], layout: &Layout) -> Result<Vec<Block>,
     Ok(blocks)
 }
 
-/// Creates the file of a batch of one list, or of a compacted batch, whose entries are written with
-/// their list.
+/// Creates the file of a batch. Entries of a compacted batch are written with their list, and its metadata
+/// has the lists.
 ///
 /// # Errors
 /// The file exists or cannot be created.
-pub fn create(path: &Path, compacted: bool) -> Result<BatchWriter<BufWriter<File>>, BatchError> {
-    let version = if compacted { VERSION_WITH_LISTS } else { VERSION_WITH_FEATURES };
+pub fn create(path: &Path) -> Result<BatchWriter<BufWriter<File>>, BatchError> {
     let out = BufWriter::with_capacity(1 << 20, new_file::create_new(path).at(path)?);
-    Ok(BatchWriter::new(out, version).at(path)?)
+    Ok(BatchWriter::new(out, VERSION_MAX).at(path)?)
 }
 
 #[cfg(test)]
@@ -865,12 +880,20 @@ mod tests {
         BatchMeta { source: "list.csv".into(), rows: 3, ..BatchMeta::default() }
     }
 
-    fn sightings() -> [Sighting; 6] {
+    fn sightings() -> [Sighting; 8] {
         let date = day("2026-10-03");
+        let timed =
+            Release::at("2026-10-09T23:59:59Z".parse().expect("an instant")).expect("a day");
         [
+            Sighting::Dropped { date, release: Some(timed), registered_again: true },
+            Sighting::Released { on: timed },
             Sighting::Dropped { date, release: None, registered_again: false },
-            Sighting::Dropped { date, release: Some(day("2026-11-01")), registered_again: true },
-            Sighting::Released { on: date },
+            Sighting::Dropped {
+                date,
+                release: Some(day("2026-11-01").into()),
+                registered_again: true,
+            },
+            Sighting::Released { on: date.into() },
             Sighting::Registered { on: date },
             Sighting::Known { registered: true },
             Sighting::Known { registered: false },
@@ -880,15 +903,15 @@ mod tests {
     /// Features of a drop, from none to the maximum length depending on the row.
     fn features(row: usize) -> &'static [u8] {
         static BYTES: [u8; FEATURES_LEN_MAX] = [7; FEATURES_LEN_MAX];
-        if row % 6 < 3 { &BYTES[..row % (FEATURES_LEN_MAX + 1)] } else { &[] }
+        if row % 8 < 5 { &BYTES[..row % (FEATURES_LEN_MAX + 1)] } else { &[] }
     }
 
     fn write(path: &Path, names: &[String]) -> Vec<(String, StoredObservation)> {
-        let mut writer = create(path, false).expect("a new file");
+        let mut writer = create(path).expect("a new file");
         let mut rows = Vec::new();
         for (at, name) in names.iter().enumerate() {
             let record = StoredObservation {
-                sighting: sightings()[at % 6],
+                sighting: sightings()[at % 8],
                 first_seen: at.is_multiple_of(3).then(|| day("2001-02-03")),
                 observed_at: at as i64 / 3 - 5,
             };
@@ -944,7 +967,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let names: Vec<String> = (0..5000).map(|at| format!("n{:04}.com", at / 3)).collect();
         let entry = |at: usize| {
-            let sighting = sightings()[at % 6];
+            let sighting = sightings()[at % 8];
             let record =
                 StoredObservation { sighting, first_seen: None, observed_at: at as i64 / 7 };
             let base = Base::from_bits(at as u32);
@@ -956,7 +979,7 @@ mod tests {
         let ends: [&[usize]; 4] = [&[], &[0, 1, 2, 1024, 1025], &[700, 701, 4000], &[3000, 5000]];
         for (at, ends) in ends.into_iter().enumerate() {
             let path = folder.path().join(at.to_string());
-            let mut writer = create(&path, false).expect("a new file");
+            let mut writer = create(&path).expect("a new file");
             let mut start = 0;
             for &end in ends {
                 writer.append((start..end).map(entry).collect()).expect("written");

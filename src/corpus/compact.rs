@@ -45,7 +45,7 @@ impl Corpus {
     /// Writes the compacted batch to a temporary file and reads it back.
     fn write_one(&self, batches: &[Batch], lists: Vec<BatchMeta>) -> Result<PathBuf, CorpusError> {
         let draft = self.folder.join(DRAFT);
-        let mut writer = batch::create(&draft, true)?;
+        let mut writer = batch::create(&draft)?;
         let mut merge = Merge::new(batches, b"")?;
         while let Some(entry) = merge.peek() {
             writer.push(&entry, Some(merge.number() - 1)).at(&draft)?;

@@ -3,6 +3,7 @@
 
 use crate::feeds::Sighting;
 use crate::vocab::day::Day;
+use crate::vocab::release_time::Release;
 use crate::vocab::stage::Periods;
 
 /// One drop of a name, merged from all lists.
@@ -10,8 +11,8 @@ use crate::vocab::stage::Periods;
 pub struct DropRecord {
     /// The day the name was seen leaving its zone.
     pub date: Day,
-    /// The day the registry releases it, if a list gives one.
-    pub release: Option<Day>,
+    /// The release, if a list gives one.
+    pub release: Option<Release>,
     /// Whether the name was registered again after this drop, before any later one.
     pub registered_again: bool,
 }
@@ -29,7 +30,7 @@ pub(super) struct SeenDrop {
 }
 
 /// Version of the rules in this module. An index built by other rules is not extended.
-pub const DROP_RULES: u32 = 2;
+pub const DROP_RULES: u32 = 3;
 
 impl SeenDrop {
     /// Returns the record of a drop in list number `list`; `None` for another kind of sighting.
@@ -44,7 +45,7 @@ impl SeenDrop {
                 (DropRecord { date, release, registered_again }, false)
             }
             Sighting::Released { on } => {
-                let date = on.plus(-tld().days());
+                let date = on.day.plus(-tld().days());
                 (DropRecord { date, release: Some(on), registered_again: false }, true)
             }
             Sighting::Registered { .. } | Sighting::Known { .. } => return None,
@@ -68,7 +69,8 @@ impl DropRecord {
         tld: impl Fn() -> Periods,
     ) -> bool {
         let expected = || tld().effective_release(self.date, None);
-        match (self.release, later.release) {
+        let day = |drop: &DropRecord| drop.release.map(|release| release.day);
+        match (day(self), day(later)) {
             (Some(one), Some(other)) => one.days_since(other).abs() <= 1,
             _ if self.registered_again => false,
             (None, None) => {
@@ -78,6 +80,14 @@ impl DropRecord {
             (Some(release), None) => later.date <= release,
             (None, Some(release)) => (self.date..=expected().plus(1)).contains(&release),
         }
+    }
+}
+
+/// Joins the releases of two records of one drop.
+fn joined(new: Option<Release>, old: Option<Release>) -> Option<Release> {
+    match (new, old) {
+        (Some(new), Some(old)) => Some(new.joined(old)),
+        (new, old) => new.or(old),
     }
 }
 
@@ -99,7 +109,10 @@ pub(super) fn join(
         if is_same {
             let list = kept.list.min(next.list);
             let is_estimated = kept.is_estimated && next.is_estimated;
+            let exact = kept.drop.release.filter(|release| release.second().is_some());
             *kept = SeenDrop { list, is_estimated, ..*next };
+            kept.drop.release =
+                next.drop.release.map(|new| exact.map_or(new, |old| new.joined(old)));
         }
         is_same
     });
@@ -116,7 +129,7 @@ pub(super) fn join(
                 if is_estimated && !next.is_estimated {
                     (last.date, is_estimated) = (next.drop.date, false);
                 }
-                last.release = new.release.or(old.release);
+                last.release = joined(new.release, old.release);
                 last.registered_again = new.registered_again;
                 newest = newest.max(next.observed_at);
                 first_list = first_list.min(next.list);

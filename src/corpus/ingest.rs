@@ -195,7 +195,7 @@ impl Corpus {
     fn draft(&self) -> Result<BatchDraft, IngestError> {
         let path = self.folder.join(".new-batch");
         let unpublished = Unpublished(path.clone());
-        Ok(BatchDraft { writer: batch::create(&path, false)?, path, _unpublished: unpublished })
+        Ok(BatchDraft { writer: batch::create(&path)?, path, _unpublished: unpublished })
     }
 
     fn seal(

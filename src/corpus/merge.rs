@@ -383,14 +383,18 @@ mod tests {
     }
 
     fn dropped(date: &str, release: Option<&str>, registered_again: bool) -> Sighting {
-        Sighting::Dropped { date: day(date), release: release.map(day), registered_again }
+        Sighting::Dropped {
+            date: day(date),
+            release: release.map(|on| day(on).into()),
+            registered_again,
+        }
     }
 
     fn batches(lists: &[&[(&str, Sighting, i64)]]) -> (tempfile::TempDir, Vec<Batch>) {
         let folder = tempfile::tempdir().expect("a folder");
         let open = |(at, rows): (usize, &&[(&str, Sighting, i64)])| {
             let path = folder.path().join(at.to_string());
-            let mut writer = batch::create(&path, false).expect("a new file");
+            let mut writer = batch::create(&path).expect("a new file");
             for (name, sighting, observed_at) in *rows {
                 let record = StoredObservation {
                     sighting: *sighting,
@@ -599,7 +603,7 @@ mod tests {
 
     #[test]
     fn a_drop_before_its_only_list_is_dated_by_the_lifecycle_until_a_list_saw_it() {
-        let past = |on: &str, at| ("a.se", Sighting::Released { on: day(on) }, at);
+        let past = |on: &str, at| ("a.se", Sighting::Released { on: day(on).into() }, at);
         let seen = |date: &str, release, at| ("a.se", dropped(date, release, false), at);
         let alone = merged(&[&[past("2026-11-07", 9)]], "");
         let free = |date: &str| [(date.to_owned(), Some("2026-11-07".to_owned()), false)];

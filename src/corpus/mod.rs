@@ -236,7 +236,7 @@ impl Corpus {
         let draft = self.folder.join(".new-rescored");
         let _unpublished = Unpublished(draft.clone());
         let is_compacted = old.is_compacted();
-        let mut writer = batch::create(&draft, is_compacted)?;
+        let mut writer = batch::create(&draft)?;
         let mut cursor = old.cursor(b"")?;
         let (mut chunk, mut lists) = (Vec::new(), Vec::new());
         loop {

@@ -64,7 +64,7 @@ impl Corpus {
             scorer_version: SCORER_VERSION,
             ..BatchMeta::default()
         };
-        let file = batch::create(&draft, false)?.finish(&meta).at(&draft)?;
+        let file = batch::create(&draft)?.finish(&meta).at(&draft)?;
         self.publish(file, &draft, &self.path(number))
     }
 }

@@ -153,7 +153,7 @@ impl Sorter {
         let (path, scoring) = (self.run_path(self.runs), self.scoring);
         self.runs += 1;
         self.spilling = Spilling(Some(thread::spawn(move || {
-            let mut writer = batch::create(&path, false)?;
+            let mut writer = batch::create(&path)?;
             write_sorted(&mut rows, scoring, &mut writer, &path)?;
             writer.finish(&BatchMeta::default()).at(&path)?;
             Ok(rows)
@@ -257,7 +257,7 @@ mod tests {
                 .expect("pushed");
         }
         let path = folder.path().join("batch");
-        let mut out = batch::create(&path, false).expect("a new file");
+        let mut out = batch::create(&path).expect("a new file");
         sorter.finish_into(&mut out, &path).expect("sorted");
         let counts = out.counts();
         out.finish(&BatchMeta::default()).expect("finished");
