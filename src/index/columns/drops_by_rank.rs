@@ -26,6 +26,7 @@ use crate::columns::popularity::Popularity;
 use crate::columns::properties::{Properties, Property};
 use crate::columns::rank_key::ADULT;
 use crate::columns::rank_order::{self, DropRows, RankOrder};
+use crate::columns::release_seconds::ReleaseSeconds;
 use crate::columns::sampling::{Sample, Sampling};
 use crate::columns::scores::Scores;
 use crate::columns::slices::{SliceTest, Slices, ValueSet, ones};
@@ -78,6 +79,7 @@ pub struct DropsByRank {
     first_batches: FirstBatches,
     properties: Properties,
     popularity: Popularity,
+    release_seconds: ReleaseSeconds,
     tld_docs: DocSets,
     trigrams: Trigrams,
 }
@@ -100,6 +102,7 @@ pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), Buil
             let first_batches = rows.column(|row| row.first_batch);
             FirstBatches::write(&first_batches, &table.batches, draft)?;
             Popularity::write(table, order, draft)?;
+            ReleaseSeconds::write(table, order, draft)?;
             Properties::write(rows.rows.iter().map(|row| &row.properties), draft)?;
             DocSets::of(on_list, table.tlds.len()).write(TLD, draft)
         },
@@ -130,6 +133,7 @@ impl DropsByRank {
         let release_days = DayColumn::open(files, RELEASED, dropped)?;
         let properties = Properties::open(files, dropped)?;
         let popularity = Popularity::open(files, dropped)?;
+        let release_seconds = ReleaseSeconds::open(files, dropped)?;
         let first_batches = FirstBatches::open(files, dropped)?;
         let tld_docs = DocSets::open(TLD, files, listed, tlds.len())?;
         let trigrams = Trigrams::open(&segment, files, listed, tlds)?;
@@ -142,6 +146,7 @@ impl DropsByRank {
             first_batches,
             properties,
             popularity,
+            release_seconds,
             tld_docs,
             trigrams,
         })
@@ -206,6 +211,11 @@ impl DropsByRank {
     #[inline]
     pub fn release(&self, doc: u32) -> u16 {
         self.fields.release_day(doc)
+    }
+
+    /// Returns the seconds of releases that lists state.
+    pub fn release_seconds(&self) -> &ReleaseSeconds {
+        &self.release_seconds
     }
 
     /// Returns the columns of latest drop dates and of effective releases.

@@ -136,6 +136,10 @@ impl TestTables {
         let date = 990 + self.below(20) as u16;
         drops.date.push(date);
         drops.release.push(date + self.below(20) as u16);
+        if date.is_multiple_of(3) {
+            let second = (at * 7_919 + u32::from(date)) % (24 * 60 * 60);
+            drops.release_seconds.push([drops.at.len() as u32 - 1, second]);
+        }
         drops.again.push(self.below(6) == 0);
         drops.first_batch.push(1 + self.below(BATCHES) as u32);
         drops.rank.push([9, 10, 11, 700][self.below(4)]);

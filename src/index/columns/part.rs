@@ -63,6 +63,8 @@ pub struct PartDrops {
     pub date: Vec<u16>,
     /// Effective release of that drop.
     pub release: Vec<u16>,
+    /// Seconds of the releases that lists state, by position among the drops. Few drops have one.
+    pub release_seconds: Vec<[u32; 2]>,
     /// Whether the name was registered again after that drop.
     pub again: Vec<bool>,
     /// First batch that reported the drop.
@@ -119,9 +121,10 @@ impl Part {
 
     /// Returns the size of the columns in memory, in bytes.
     pub fn bytes(&self) -> u64 {
-        let PartDrops { at, ranks, features, .. } = &self.drops;
+        let PartDrops { at, ranks, release_seconds, features, .. } = &self.drops;
         let names = self.text.len() + self.len() * NAME_BYTES;
-        let drops = features.len() + at.len() * DROP_BYTES + size_of_val(ranks.as_slice());
+        let few = size_of_val(ranks.as_slice()) + size_of_val(release_seconds.as_slice());
+        let drops = features.len() + at.len() * DROP_BYTES + few;
         (names + drops + self.earlier.at.len() * EARLIER_BYTES) as u64
     }
 
@@ -192,6 +195,7 @@ impl Part {
                 mover.column(&mut drops.at)?;
                 mover.column(&mut drops.date)?;
                 mover.column(&mut drops.release)?;
+                mover.column(&mut drops.release_seconds)?;
                 mover.flags(&mut drops.again)?;
                 mover.column(&mut drops.first_batch)?;
                 mover.column(&mut drops.rank)?;

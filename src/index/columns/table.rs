@@ -21,6 +21,7 @@ use crate::scorer::{Base, Coverage, Grade, Scorer, Spread};
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
 use crate::vocab::popularity::ListedRank;
+use crate::vocab::release_time::Release;
 use crate::vocab::stage::Periods;
 use crate::vocab::suffixes;
 use crate::vocab::time::UnixMs;
@@ -258,7 +259,8 @@ impl Merging {
         let earlier = &mut self.part.earlier;
         earlier.at.push(self.part.spans.len() as u32 - 1);
         earlier.date.push(drop.date.raw());
-        earlier.release.push(periods.effective_release(drop.date, drop.release).raw());
+        let release = drop.release.map(|release| release.day);
+        earlier.release.push(periods.effective_release(drop.date, release).raw());
         earlier.again.push(drop.registered_again);
     }
 
@@ -273,7 +275,14 @@ impl Merging {
         let drops = &mut self.part.drops;
         drops.at.push(self.part.spans.len() as u32 - 1);
         drops.date.push(latest.date.raw());
-        drops.release.push(periods.effective_release(latest.date, latest.release).raw());
+        let stated = latest.release.map(|release| release.day);
+        let release = periods.effective_release(latest.date, stated);
+        drops.release.push(release.raw());
+        if let Some(second) =
+            latest.release.and_then(Release::second).filter(|_| stated == Some(release))
+        {
+            drops.release_seconds.push([drops.at.len() as u32 - 1, second.get()]);
+        }
         drops.again.push(latest.registered_again);
         drops.first_batch.push(dossier.first_batch);
         drops.count.push(u8::try_from(dossier.drops.len()).unwrap_or(u8::MAX));
@@ -500,7 +509,7 @@ mod tests {
             let label = format!("l{}", (random >> 8) % 4_000);
             names.insert(format!("{label}.{}", TLDS[(random >> 28) as usize % 4]), random >> 4);
         }
-        let mut writer = batch::create(path, false).expect("a new file");
+        let mut writer = batch::create(path).expect("a new file");
         for (name, random) in &names {
             let dropped = random % 3 == 0;
             let date = Day::from_raw(9_000 + (random % 7) as u16).expect("a day");
@@ -535,7 +544,7 @@ mod tests {
         let path = folder.path().join("batch");
         let with_tlds = |label| ["com", "gov", "net"].map(|tld| format!("{label}.{tld}"));
         let names: std::collections::BTreeSet<_> = Coverage::probes().flat_map(with_tlds).collect();
-        let mut writer = batch::create(&path, false).expect("a new file");
+        let mut writer = batch::create(&path).expect("a new file");
         let drop = |date| Sighting::Dropped { date, release: None, registered_again: false };
         let sighting = drop(Day::from_raw(9_000).expect("a day"));
         let record = StoredObservation { sighting, first_seen: None, observed_at: 1 };

@@ -4,6 +4,7 @@ use compact_str::CompactString;
 use rustc_hash::FxHashMap;
 
 use crate::scorer::Scorer;
+use crate::vocab::release_time::{ReleaseRule, ReleaseRules};
 use crate::vocab::stage::Periods;
 
 /// TLDs by number, most frequent first: packed columns store small numbers in fewer bytes.
@@ -15,6 +16,8 @@ pub struct Tlds {
     sorted: Vec<u16>,
     /// Pending-delete days by number.
     pending: Vec<u16>,
+    /// Hours of release by number.
+    release: Vec<ReleaseRule>,
     /// Whether the TLD is open to the public, by number.
     open: Vec<bool>,
 }
@@ -28,7 +31,8 @@ impl Tlds {
         sorted.sort_by_key(|&number| &names[usize::from(number)]);
         let pending = names.iter().map(|name| Periods::for_tld(name).pending_delete_days).collect();
         let open = names.iter().map(|name| Scorer::shared().is_open(name)).collect();
-        Tlds { names, numbers, sorted, pending, open }
+        let release = names.iter().map(|name| ReleaseRules::compiled().of(name)).collect();
+        Tlds { names, numbers, sorted, pending, release, open }
     }
 
     /// Returns the number of entries.
@@ -62,6 +66,11 @@ impl Tlds {
     /// cannot be restored.
     pub fn pending_days(&self, number: u16) -> u16 {
         self.pending[usize::from(number)]
+    }
+
+    /// Returns the rule of the hour at which the registry of the TLD releases names.
+    pub fn release_rule(&self, number: u16) -> ReleaseRule {
+        self.release[usize::from(number)]
     }
 
     /// Returns true if the TLD is open to the public.

@@ -32,7 +32,7 @@ use crate::generation::base::{Base, ExtendRule, NoDelta};
 use crate::generation::memory::MemoryBound;
 use crate::generation::open;
 use crate::generation::selftest::SelfTest;
-use crate::query::index::{Contains, Generation, Index};
+use crate::query::index::{Contains, Generation, Index, RowDrop};
 use crate::scorer::SCORER_VERSION;
 use crate::storage::draft::Draft;
 use crate::storage::manifest::{
@@ -42,6 +42,7 @@ use crate::storage::space::Space;
 use crate::vocab::file_error::AtPath;
 use crate::vocab::name::DomainName;
 use crate::vocab::popularity::ListedRank;
+use crate::vocab::release_time::SecondOfDay;
 use crate::vocab::{suffixes, tables};
 
 /// Lock file of the index folder: held while building or rolling back.
@@ -530,8 +531,9 @@ struct SpotCheck {
     label_len: u8,
     ordinal: u32,
     key: u16,
-    /// Date, effective release and registered-again flag of the latest drop, and its first batch.
-    drop: Option<(u16, u16, bool, u32)>,
+    /// Date, effective release with its second, and registered-again flag of the latest drop, and its
+    /// first batch.
+    drop: Option<(u16, u16, Option<u32>, bool, u32)>,
     /// Ranks on popularity lists.
     ranks: Vec<ListedRank>,
     registered: bool,
@@ -574,8 +576,11 @@ impl SpotCheck {
             ordinal: part.first + at as u32,
             key: part.key[at],
             drop: drop.map(|drop| {
-                let first_batch = drops.first_batch[drop];
-                (drops.date[drop], drops.release[drop], drops.again[drop], first_batch)
+                let (again, first_batch) = (drops.again[drop], drops.first_batch[drop]);
+                let seconds = &drops.release_seconds;
+                let second = seconds.binary_search_by_key(&(drop as u32), |[of, _]| *of);
+                let second = second.ok().map(|at| seconds[at][1]);
+                (drops.date[drop], drops.release[drop], second, again, first_batch)
             }),
             ranks: drops.ranks[ranks].iter().map(|(_, listed)| *listed).collect(),
             registered: part.registered[at],
@@ -590,7 +595,9 @@ impl SpotCheck {
         let row = index.row(self.ordinal, tld);
         let drop = row.drop.map(|drop| {
             let first_batch = index.drops_by_rank.first_batches().number(drop.doc);
-            (drop.date.raw(), drop.release.raw(), drop.registered_again, first_batch)
+            let second = index.drops_by_rank.release_seconds().of(drop.doc).map(SecondOfDay::get);
+            let RowDrop { date, release, registered_again: again, .. } = drop;
+            (date.raw(), release.day.raw(), second, again, first_batch)
         });
         let place = index.by_tld.places(tld, self.ordinal..self.ordinal + 1);
         index.names.find(name.as_str()) == Some(self.ordinal)
@@ -623,7 +630,7 @@ mod tests {
 
     fn batch_of(folder: &Path, names: &[String]) -> Batch {
         let path = folder.join("batch");
-        let mut writer = batch::create(&path, false).expect("a new file");
+        let mut writer = batch::create(&path).expect("a new file");
         let date = "2026-10-03".parse().expect("a date");
         let sighting = Sighting::Dropped { date, release: None, registered_again: false };
         let record = StoredObservation { sighting, first_seen: None, observed_at: 0 };

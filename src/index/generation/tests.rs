@@ -73,7 +73,7 @@ impl Lists {
     fn add(&mut self, rows: &[(DomainName, StoredObservation)]) {
         let number = self.batches.len() as u16 + 1;
         let path = self.folder.path().join(number.to_string());
-        let mut writer = batch::create(&path, false).expect("a new file");
+        let mut writer = batch::create(&path).expect("a new file");
         let mut scratch = Scratch::default();
         for (name, record) in rows {
             let mut features = Vec::new();
@@ -116,7 +116,8 @@ impl Lists {
                 1 => Sighting::Registered { on: day(TODAY - 20 + made.below(20) as u16) },
                 _ => Sighting::Dropped {
                     date: day(TODAY - [0, 0, 3, 30, 31, 36, 40, 44, 70, 90][made.below(10)]),
-                    release: (made.below(3) == 0).then(|| day(TODAY + 5 - made.below(20) as u16)),
+                    release: (made.below(3) == 0)
+                        .then(|| day(TODAY + 5 - made.below(20) as u16).into()),
                     registered_again: made.below(9) == 0,
                 },
             };
@@ -796,7 +797,7 @@ fn an_index_is_extended_only_if_results_stay_the_same() {
 fn a_drop_date_is_removed_with_its_last_name() {
     let mut lists = Lists::new();
     let drop = |name: &str, date: u16| {
-        let release = Some(day(TODAY));
+        let release = Some(day(TODAY).into());
         let sighting = Sighting::Dropped { date: day(date), release, registered_again: false };
         let name = DomainName::parse(name).expect("a name");
         (name, StoredObservation { sighting, first_seen: None, observed_at: 1 })
@@ -1049,7 +1050,8 @@ fn pages_by_day_are_those_of_comparisons() {
     let rows: Vec<_> = names
         .into_iter()
         .map(|name| {
-            let release = (made.below(2) == 0).then(|| day(TODAY + 60 - made.below(400) as u16));
+            let release =
+                (made.below(2) == 0).then(|| day(TODAY + 60 - made.below(400) as u16).into());
             let date = day(TODAY - made.below(400) as u16);
             let sighting =
                 Sighting::Dropped { date, release, registered_again: made.below(9) == 0 };

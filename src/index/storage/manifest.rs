@@ -28,7 +28,7 @@ use crate::vocab::popularity::ListEdition;
 
 /// Version of the file formats, raised when one changes. Generations of other versions are
 /// rejected; a rebuild from the corpus replaces them.
-pub const INDEX_FORMAT: u32 = 16;
+pub const INDEX_FORMAT: u32 = 17;
 
 /// File that names the generation to serve.
 const CURRENT: &str = "CURRENT";
