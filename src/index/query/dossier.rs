@@ -11,6 +11,7 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
 use crate::vocab::popularity::{ListEdition, ListedRank};
+use crate::vocab::release_time::Release;
 use crate::vocab::stage::Stage;
 
 /// The drop of a name in the active pipeline.
@@ -33,7 +34,7 @@ pub struct Dossier<'a> {
     /// Stage of the latest drop; `None` without one, and for a name that was registered again.
     pub stage: Option<Stage>,
     /// Effective release of the latest drop.
-    pub release: Option<Day>,
+    pub release: Option<Release>,
     /// Effective release, as long as the name is not yet available.
     pub drop_predicted_at: Option<Day>,
     /// `None` when the name is not in the active pipeline.
@@ -49,10 +50,9 @@ pub struct NameFacts {
     /// Date of the latest drop, even if the name was registered again.
     pub latest_drop: Option<Day>,
     /// Effective release of that drop.
-    pub release: Option<Day>,
-    /// Stage of that drop and its effective release; `None` for a name that never dropped or was
-    /// registered again.
-    pub stage: Option<(Stage, Day)>,
+    pub release: Option<Release>,
+    /// Stage of that drop; `None` for a name that never dropped or was registered again.
+    pub stage: Option<Stage>,
     /// The name was registered again after its latest drop.
     pub registered_again: bool,
 }
@@ -71,7 +71,7 @@ impl Index {
             status: layer.status(&row, as_of),
             stage: stage.filter(|_| row.drop.is_some_and(|drop| held(&drop))),
             release: row.drop.map(|drop| drop.release),
-            drop_predicted_at: active.filter(|_| before_release).map(|drop| drop.release),
+            drop_predicted_at: active.filter(|_| before_release).map(|drop| drop.release.day),
             latest_drop: active.map(|drop| layer.pipeline_drop(&row, &drop)),
             popularity: self.popularity(layer, &row),
         })
@@ -80,7 +80,7 @@ impl Index {
     /// Returns the facts of `name`; `None` for an unknown name.
     pub fn facts(&self, name: &DomainName, as_of: AsOf) -> Option<NameFacts> {
         let (layer, _, row) = self.find_row(name)?;
-        let stage = |drop: RowDrop| (layer.stage(row.tld, &drop, as_of), drop.release);
+        let stage = |drop: RowDrop| layer.stage(row.tld, &drop, as_of);
         Some(NameFacts {
             dqs: row.dqs,
             latest_drop: row.drop.map(|drop| drop.date),

@@ -24,6 +24,7 @@ use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::kind::Kind;
 use crate::vocab::name::{DomainName, is_a_label};
+use crate::vocab::release_time::ReleaseTime;
 use crate::vocab::time::UnixMs;
 use dropdex_query::filter::LabelFilter;
 
@@ -496,6 +497,8 @@ impl Layer {
             true => self.drops_by_rank.length(doc),
             false => known.label.len() as u8,
         };
+        let ReleaseTime { at, certainty, window_minutes } =
+            self.tlds.release_rule(tld).on(drop.release);
         visit(&DropRow {
             name: text,
             tld: known.tld,
@@ -505,8 +508,11 @@ impl Layer {
             signals: &signals,
             stage: self.stage(tld, &drop, as_of),
             drop_date: drop.date,
-            release_date: drop.release,
-            days_to_release: drop.release.days_since(as_of.today),
+            release_date: drop.release.day,
+            release_at: at,
+            release_certainty: certainty,
+            release_window_minutes: window_minutes,
+            days_to_release: drop.release.day.days_since(as_of.today),
             words,
             language: signals.language,
             kind: signals.kind,

@@ -69,7 +69,7 @@ impl Index {
                     current_status: layer.status(&row, as_of),
                     stage: listed.map(|drop| layer.stage(tld, &drop, as_of)),
                     drop_date: row.drop.map(|drop| drop.date),
-                    release_date: row.drop.map(|drop| drop.release),
+                    release_date: row.drop.map(|drop| drop.release.day),
                 });
                 ControlFlow::Continue(ordinal + 1)
             },

@@ -39,6 +39,7 @@ use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
+use crate::vocab::release_time::{Release, SecondOfDay};
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 
@@ -152,7 +153,7 @@ pub(crate) struct RowDrop {
     pub(crate) doc: u32,
     pub(crate) date: Day,
     /// Effective release.
-    pub(crate) release: Day,
+    pub(crate) release: Release,
     pub(crate) registered_again: bool,
 }
 
@@ -512,14 +513,22 @@ impl Generation {
         RowDrop {
             doc,
             date: day(self.drops_by_rank.drop_date(doc)),
-            release: day(self.drops_by_rank.release(doc)),
+            release: Release::new(day(self.drops_by_rank.release(doc)), self.release_second(doc)),
             registered_again: doc >= self.drops_by_rank.len(),
         }
     }
 
+    fn release_second(&self, doc: u32) -> Option<SecondOfDay> {
+        let seconds = self.drops_by_rank.release_seconds();
+        // Few suffixes have seconds, and finding that of a doc takes several memory accesses.
+        let has_any = !seconds.is_empty()
+            && self.tlds.release_rule(self.drops_by_rank.tld(doc)).states_instants();
+        if has_any { seconds.of(doc) } else { None }
+    }
+
     pub(crate) fn stage(&self, tld: u16, drop: &RowDrop, as_of: AsOf) -> Stage {
         let pending = self.tlds.pending_days(tld);
-        Stage::on(as_of.today, drop.release, pending, as_of.catch_days)
+        Stage::on(as_of.today, drop.release.day, pending, as_of.catch_days)
     }
 
     /// Returns the lifecycle of a doc of the drops list.
@@ -531,7 +540,7 @@ impl Generation {
     pub(crate) fn lifecycle(&self, tld: u16, drop: &RowDrop, as_of: AsOf) -> Lifecycle {
         Lifecycle {
             dropped: drop.date,
-            pending_delete: drop.release.plus(-i32::from(self.tlds.pending_days(tld))),
+            pending_delete: drop.release.day.plus(-i32::from(self.tlds.pending_days(tld))),
             release: drop.release,
             stage: self.stage(tld, drop, as_of),
             registered_again: drop.registered_again,

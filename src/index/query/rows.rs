@@ -11,6 +11,7 @@ use crate::vocab::dqs::Dqs;
 use crate::vocab::kind::Kind;
 use crate::vocab::named::named_enum;
 use crate::vocab::popularity::{ListId, ListRank, PopularityList};
+use crate::vocab::release_time::{Certainty, Release};
 use crate::vocab::stage::Stage;
 use crate::vocab::suffix_rank::SuffixRank;
 use crate::vocab::time::UnixMs;
@@ -83,6 +84,14 @@ pub struct DropRow<'a> {
     /// Effective release: first day on which the name can be registered.
     #[schema(value_type = String, format = Date)]
     pub release_date: Day,
+    /// Start of the release on that day; `null` unless the registry releases names of the suffix at a known
+    /// hour.
+    #[schema(value_type = Option<String>, format = DateTime, required)]
+    pub release_at: Option<UnixMs>,
+    /// How sure the hour is.
+    pub release_certainty: Certainty,
+    /// Minutes from `releaseAt`, or from the start of the day, within which the name is released.
+    pub release_window_minutes: u16,
     /// Days from today to the release; negative after it.
     pub days_to_release: i32,
     /// The words and numbers of the label, in order. Empty for a label that is not made of words, as for
@@ -145,8 +154,8 @@ pub struct Lifecycle {
     /// First day on which the name cannot be restored; the release day if its TLD has no
     /// pending-delete days.
     pub pending_delete: Day,
-    /// Effective release: first day on which the name can be registered.
-    pub release: Day,
+    /// Effective release: on its day, the name can be registered.
+    pub release: Release,
     /// Stage today, unless registered again.
     pub stage: Stage,
     /// Registered again after this drop.
@@ -157,7 +166,7 @@ impl Lifecycle {
     /// Returns true if the name was gone before its drop date: pending delete had begun, so the
     /// date is that of the first list that had the name.
     pub fn is_first_listing(&self) -> bool {
-        self.pending_delete < self.dropped && self.dropped <= self.release
+        self.pending_delete < self.dropped && self.dropped <= self.release.day
     }
 }
 

@@ -142,7 +142,8 @@ impl Layer {
                 .expect("a record holds the label of a name"),
             dqs: self.drops_by_rank.dqs(doc),
             drop_date: drop.date,
-            release: drop.release,
+            release: drop.release.day,
+            release_second: drop.release.second(),
             stage: self.stage(tld, &drop, as_of),
         }
     }

@@ -84,7 +84,8 @@ fn list(
         let date = day(TODAY - [0, 3, 30, 31, 36, 40, 44, 70, 90][made.below(9)]);
         let release = (made.below(3) == 0).then(|| near(made, 20));
         let registered_again = made.below(8) == 0;
-        let sighting = Sighting::Dropped { date, release, registered_again };
+        let sighting =
+            Sighting::Dropped { date, release: release.map(Into::into), registered_again };
         rows.push((name.clone(), StoredObservation { sighting, first_seen: None, observed_at }));
         let drop = told.entry(name.clone()).or_default().entry(date);
         let now = (observed_at, release, registered_again, number);
@@ -122,7 +123,7 @@ fn latest(name: &DomainName, drops: &BTreeMap<Day, Told>) -> (Day, Told) {
 }
 
 fn write(path: &Path, rows: &[(DomainName, StoredObservation)], ingested: Day) -> Batch {
-    let mut writer = batch::create(path, false).expect("a new file");
+    let mut writer = batch::create(path).expect("a new file");
     let mut scratch = Scratch::default();
     for (name, record) in rows {
         let entry = Entry {
@@ -316,6 +317,7 @@ impl ExpectedDrop {
             dqs: self.dqs,
             drop_date: self.date,
             release: self.release,
+            release_second: None,
             stage: self.stage(as_of.today, as_of.catch_days),
         }
     }
