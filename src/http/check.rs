@@ -66,10 +66,10 @@ pub struct ChecksResponse {
 #[derive(Serialize, ToSchema)]
 #[schema(as = NameCheck)]
 pub struct CheckResponse {
-    /// The name, or the text as sent if it is none.
+    /// The name, or the text as sent if it is not a name.
     domain: String,
     /// `checked`; `queued`; `failed`: a source gave no usable answer, or asked for a pause;
-    /// `refused`: the text is no name, the hourly checks of the account are used up, or too many
+    /// `refused`: the text is not a name, the hourly checks of the account are used up, or too many
     /// checks are queued.
     outcome: &'static str,
     /// `null` unless it was checked.

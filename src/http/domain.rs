@@ -14,12 +14,14 @@ use crate::edge::etag::Tag;
 use crate::index::PipelineDrop;
 use crate::index::query::rows::{PopularityFact, Status};
 use crate::json;
+use crate::response::Timestamp;
 use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::error::ApiError;
 use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
+use crate::vocab::release_time::{Certainty, ReleaseTime};
 use crate::vocab::stage::Stage;
 
 /// Everything known about a name.
@@ -40,6 +42,16 @@ pub struct DossierResponse<'a> {
     /// Effective release of the latest drop; `null` for a name that never dropped.
     #[schema(value_type = Option<String>, format = Date, required)]
     release_date: Option<Day>,
+    /// Start of the release on that day; `null` unless the registry releases names of the suffix at a known
+    /// hour.
+    #[schema(value_type = Option<String>, format = DateTime, required)]
+    release_at: Option<Timestamp>,
+    /// How sure the hour is; `null` without a release.
+    #[schema(required)]
+    release_certainty: Option<Certainty>,
+    /// Minutes from `releaseAt`, or from the start of the day, within which the name is released.
+    #[schema(required)]
+    release_window_minutes: Option<u16>,
     /// The day the registry releases the name, while that day is in the future.
     #[schema(value_type = Option<String>, format = Date, required)]
     drop_predicted_at: Option<Day>,
@@ -110,13 +122,17 @@ pub async fn find_domain(
     if let Some(not_modified) = tag.not_modified(request.headers()) {
         return Ok(not_modified);
     }
+    let release = dossier.release.map(|release| ReleaseTime::of(dossier.tld, release));
     let body = json::json_bytes(&DossierResponse {
         domain: &domain,
         tld: dossier.tld,
         length: dossier.length,
         current_status: dossier.status,
         stage: dossier.stage,
-        release_date: dossier.release,
+        release_date: dossier.release.map(|release| release.day),
+        release_at: release.and_then(|it| it.at).map(Timestamp),
+        release_certainty: release.map(|it| it.certainty),
+        release_window_minutes: release.map(|it| it.window_minutes),
         drop_predicted_at: dossier.drop_predicted_at,
         latest_drop: dossier.latest_drop,
         popularity: dossier.popularity,

@@ -37,7 +37,7 @@ use crate::vocab::tag::Tag;
 const LIMITS: Limits = Limits { default: EXPORT_ROWS_MAX, max: EXPORT_ROWS_MAX };
 /// Header line of the watchlist export.
 const WATCHLIST_HEADER: &str = "domain,source,stage,drop_date,dqs,rdap_state,rdap_verified_at,added_at,release_date,tags,\
-     max_bid_usd,venue,note\r\n";
+     max_bid_usd,venue,note,release_at,release_certainty,release_window_minutes\r\n";
 /// Header line of the portfolio export.
 const PORTFOLIO_HEADER: &str = "id,domain,tld,status,registrar,acquired_price_usd,\
     resale_price_usd,sold_at,reported_at,updated_at,user_notes,bid_usd,venue,renews_on,renewal_usd\r\n";
@@ -54,8 +54,11 @@ fn write_watch(row: &WatchRow, out: &mut impl Write) -> io::Result<()> {
         |text: &Option<Box<str>>| user_cell(text.as_deref().unwrap_or_default()).into_owned();
     let tags = details.tags.iter().map(Tag::as_str).collect::<Vec<_>>().join(", ");
     let (tags, bid) = (user_cell(&tags), cell(details.max_bid));
-    let release = cell(row.stage_and_release().map(|(_, release)| release));
-    write!(out, "{release},{tags},{bid},{},{}\r\n", text(&details.venue), text(&details.note))
+    let release = cell(row.release().map(|release| release.day));
+    write!(out, "{release},{tags},{bid},{},{},", text(&details.venue), text(&details.note))?;
+    let time = row.release_time();
+    let (at, certainty) = (time.and_then(|it| it.at), time.map(|it| it.certainty));
+    write!(out, "{},{},{}\r\n", cell(at), cell(certainty), cell(time.map(|it| it.window_minutes)))
 }
 
 /// Writes one row of the portfolio export.

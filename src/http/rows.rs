@@ -39,6 +39,9 @@ named_enum! {
         Stage = "stage",
         DropDate = "dropDate",
         ReleaseDate = "releaseDate",
+        ReleaseAt = "releaseAt",
+        ReleaseCertainty = "releaseCertainty",
+        ReleaseWindowMinutes = "releaseWindowMinutes",
         DaysToRelease = "daysToRelease",
         Words = "words",
         Language = "language",
@@ -178,17 +181,16 @@ fn push_value(row: &DropRow<'_>, member: Member, out: &mut Vec<u8>) {
         Member::Stage => push_word(out, Some(row.stage.as_str())),
         Member::DropDate => push_quoted_day(out, row.drop_date),
         Member::ReleaseDate => push_quoted_day(out, row.release_date),
+        Member::ReleaseAt => push_quoted_instant(out, row.release_at),
+        Member::ReleaseCertainty => push_word(out, Some(row.release_certainty.as_str())),
+        Member::ReleaseWindowMinutes => push_number(out, row.release_window_minutes),
         Member::DaysToRelease => push_signed(out, row.days_to_release),
         Member::Words => push_texts(out, row.words.iter()),
         Member::Language => push_word(out, row.language),
         Member::Kind => push_word(out, Some(row.kind.as_str())),
         Member::OtherTlds => push_number(out, row.other_tlds),
         Member::DropCount => push_number(out, row.drop_count),
-        Member::ListedAt => {
-            push(out, "\"");
-            push_instant(out, row.listed_at);
-            push(out, "\"");
-        }
+        Member::ListedAt => push_quoted_instant(out, Some(row.listed_at)),
         Member::PopularityRank => match row.popularity_rank {
             Some(rank) => push_number(out, rank.get()),
             None => push(out, "null"),
@@ -234,6 +236,14 @@ fn push_word(out: &mut Vec<u8>, word: Option<&str>) {
     push(out, "\"");
 }
 
+/// Appends an instant as a JSON string, or `null`.
+pub fn push_quoted_instant(out: &mut Vec<u8>, at: Option<UnixMs>) {
+    let Some(at) = at else { return push(out, "null") };
+    push(out, "\"");
+    push_instant(out, at);
+    push(out, "\"");
+}
+
 /// Appends an instant in the format of [`UnixMs`].
 fn push_instant(out: &mut Vec<u8>, at: UnixMs) {
     let Some(day) = Day::from_instant(at.instant()) else {
@@ -269,6 +279,8 @@ pub fn push_drop_columns(row: &DropRow<'_>, members: &[Member], out: &mut Vec<u8
             Member::Stage => push(out, row.stage.as_str()),
             Member::DropDate => push_day(out, row.drop_date),
             Member::ReleaseDate => push_day(out, row.release_date),
+            Member::ReleaseAt => row.release_at.iter().for_each(|at| push_instant(out, *at)),
+            Member::ReleaseCertainty => push(out, row.release_certainty.as_str()),
             Member::ListedAt => push_instant(out, row.listed_at),
             Member::Explanation => push_quoted_cell(out, row.explanation),
             Member::Words => {
@@ -291,6 +303,7 @@ pub fn push_drop_columns(row: &DropRow<'_>, members: &[Member], out: &mut Vec<u8
             }
             Member::Length
             | Member::Dqs
+            | Member::ReleaseWindowMinutes
             | Member::DaysToRelease
             | Member::OtherTlds
             | Member::DropCount => push_value(row, member, out),
@@ -489,6 +502,7 @@ mod tests {
     use crate::vocab::dqs::Dqs;
     use crate::vocab::name::DomainName;
     use crate::vocab::popularity::ListRank;
+    use crate::vocab::release_time::Certainty;
 
     fn output_of(write: impl FnOnce(&mut Vec<u8>)) -> String {
         let mut out = Vec::new();
@@ -567,6 +581,9 @@ mod tests {
                     stage: Stage::PendingDelete,
                     drop_date: "2026-03-15".parse().expect("a day"),
                     release_date: "2026-04-19".parse().expect("a day"),
+                    release_at: UnixMs::new(1_776_621_600_000),
+                    release_certainty: Certainty::Window,
+                    release_window_minutes: 60,
                     days_to_release: -3,
                     words: &scored.signals.words,
                     language: scored.signals.language,
@@ -589,7 +606,9 @@ mod tests {
                         "{{\"name\":\"{domain}\",\"tld\":\"{tld}\",\"length\":{length},\
                          \"dqs\":{dqs},\"explanation\":{explanation},\"signals\":{signals},\
                          \"stage\":\"pending-delete\",\"dropDate\":\"2026-03-15\",\
-                         \"releaseDate\":\"2026-04-19\",\"daysToRelease\":-3,\"words\":{words},\
+                         \"releaseDate\":\"2026-04-19\",\
+                         \"releaseAt\":\"2026-04-19T18:00:00.000Z\",\
+                         \"releaseCertainty\":\"window\",\"releaseWindowMinutes\":60,\"daysToRelease\":-3,\"words\":{words},\
                          \"language\":{language},\"kind\":\"{}\",\"otherTlds\":12,\
                          \"dropCount\":2,\"listedAt\":\"2026-03-16T01:02:03.045Z\",\
                          \"popularityRank\":12345,\"suffixRank\":0.4,\"typoOf\":null}}",

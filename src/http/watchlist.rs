@@ -28,6 +28,7 @@ use crate::vocab::evidence::Evidence;
 use crate::vocab::limits::{OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX, WATCHES_PASTED_MAX};
 use crate::vocab::name::{DomainName, NameError};
 use crate::vocab::observation::{FormerState, Observation};
+use crate::vocab::release_time::Certainty;
 use crate::vocab::stage::Stage;
 use crate::vocab::tag::Tag;
 
@@ -56,6 +57,13 @@ pub struct WatchResponse<'a> {
     /// The day on which the registry releases or released the name.
     #[schema(value_type = Option<String>, format = Date, required)]
     release_date: Option<Day>,
+    /// As in the dossier.
+    #[schema(value_type = Option<String>, format = DateTime, required)]
+    release_at: Option<Timestamp>,
+    #[schema(required)]
+    release_certainty: Option<Certainty>,
+    #[schema(required)]
+    release_window_minutes: Option<u16>,
     #[schema(value_type = String, format = DateTime)]
     added_at: Timestamp,
     #[schema(required)]
@@ -85,11 +93,17 @@ pub struct AvailabilityResponse {
     /// verified.
     verified: bool,
     evidence: Vec<EvidenceResponse>,
+    /// When the name was last registered; `null` unless its RDAP server gives the time.
+    #[schema(value_type = Option<String>, format = DateTime, required)]
+    registered_at: Option<Timestamp>,
+    /// Registrar of that registration; `null` unless its RDAP server gives it.
+    #[schema(value_type = Option<String>, max_length = 64, required)]
+    registrar: Option<String>,
     #[schema(value_type = String, format = DateTime)]
     at: Timestamp,
 }
 
-/// What a source said.
+/// Statement of a source.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Evidence)]
 pub struct EvidenceResponse {
@@ -108,6 +122,8 @@ impl AvailabilityResponse {
             state: seen.state.as_str(),
             verified: seen.is_verified(),
             evidence: seen.evidence.iter().map(said).collect(),
+            registered_at: seen.registration.at.map(Timestamp),
+            registrar: seen.registration.registrar.map(|it| it.as_str().to_owned()),
             at: Timestamp(seen.at),
         }
     }
@@ -125,6 +141,7 @@ pub struct FormerStateResponse {
 
 impl<'a> WatchResponse<'a> {
     fn new(row: &'a WatchRow) -> WatchResponse<'a> {
+        let release = row.release_time();
         WatchResponse {
             domain: row.name(),
             source: row.source(),
@@ -134,7 +151,10 @@ impl<'a> WatchResponse<'a> {
             latest_drop_date: row.latest_drop(),
             dqs: row.dqs(),
             stage: row.stage(),
-            release_date: row.stage_and_release().map(|(_, release)| release),
+            release_date: row.release().map(|release| release.day),
+            release_at: release.and_then(|it| it.at).map(Timestamp),
+            release_certainty: release.map(|it| it.certainty),
+            release_window_minutes: release.map(|it| it.window_minutes),
             added_at: Timestamp(row.added_at()),
             note: row.details().note.as_deref(),
             tags: &row.details().tags,

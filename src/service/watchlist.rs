@@ -23,6 +23,7 @@ use crate::vocab::name::DomainName;
 use crate::vocab::named::{named_enum, parse_named};
 use crate::vocab::observation::{FormerState, Observation, RdapState};
 use crate::vocab::rdap::Bootstrap;
+use crate::vocab::release_time::{Release, ReleaseTime};
 use crate::vocab::stage::Stage;
 use crate::vocab::tag::Tag;
 use crate::vocab::time::UnixMs;
@@ -65,7 +66,7 @@ impl WatchSort {
             WatchSort::Dqs => rows.sort_by_key(|row| Reverse(row.dqs())),
             WatchSort::Added => rows.sort_by_key(|row| Reverse(row.entry.added_at)),
             WatchSort::Release => rows.sort_by_key(|row| {
-                let release = row.stage_and_release().map(|(_, release)| release);
+                let release = row.release().map(|release| release.day);
                 (release.is_none(), release)
             }),
             WatchSort::Bid => rows.sort_by_key(|row| Reverse(row.details().max_bid)),
@@ -240,17 +241,22 @@ impl WatchRow {
 
     /// Today's stage; `None` for a name that never dropped, was registered again or is not in the index.
     pub fn stage(&self) -> Option<Stage> {
-        self.facts.and_then(|facts| facts.stage).map(|(stage, _)| stage)
-    }
-
-    /// Today's stage and the effective release.
-    pub fn stage_and_release(&self) -> Option<(Stage, Day)> {
         self.facts.and_then(|facts| facts.stage)
     }
 
+    /// The effective release of the latest drop; `None` if the name was registered again.
+    pub fn release(&self) -> Option<Release> {
+        self.stage().and(self.latest_release())
+    }
+
     /// The effective release of the latest drop, even if the name was registered again.
-    pub fn release(&self) -> Option<Day> {
+    pub fn latest_release(&self) -> Option<Release> {
         self.facts.and_then(|facts| facts.release)
+    }
+
+    /// When the latest drop is or was released; `None` if the name was registered again.
+    pub fn release_time(&self) -> Option<ReleaseTime> {
+        self.release().map(|release| ReleaseTime::of(self.name().tld(), release))
     }
 
     /// When it was added.
@@ -286,16 +292,14 @@ impl WatchRow {
 
     /// Sort key: catchable names first, names without a stage last.
     fn lifecycle(&self) -> (u8, Option<Day>) {
-        let Some((stage, release)) = self.facts.and_then(|facts| facts.stage) else {
-            return (4, None);
-        };
+        let Some(stage) = self.stage() else { return (4, None) };
         let place = match stage {
             Stage::Catchable => 0,
             Stage::PendingDelete => 1,
             Stage::Redemption => 2,
             Stage::Released => 3,
         };
-        (place, Some(release))
+        (place, self.release().map(|release| release.day))
     }
 }
 

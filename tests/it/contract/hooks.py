@@ -29,7 +29,7 @@ schemathesis.openapi.format("date", DAYS)
 schemathesis.openapi.format("day", st.just("2026-03-20"))
 schemathesis.openapi.format("instant", DAYS | DAYS.map("{}T12:00:00Z".format))
 MEMBERS = (
-    "name tld length dqs explanation signals stage dropDate releaseDate daysToRelease words language kind"
+    "name tld length dqs explanation signals stage dropDate releaseDate releaseAt releaseCertainty releaseWindowMinutes daysToRelease words language kind"
     " otherTlds dropCount listedAt popularityRank"
 ).split()
 schemathesis.openapi.format("fields", st.lists(st.sampled_from(MEMBERS), min_size=1, unique=True).map(",".join))

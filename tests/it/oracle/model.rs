@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use chrono::{DateTime, SecondsFormat};
+use chrono::{DateTime, Datelike, NaiveDate, SecondsFormat, Weekday};
 use dropdex::scorer::{Coverage, Features, Scorer, Scratch, Spread, StoredScore};
 use dropdex::vocab::day::Day;
 use dropdex::vocab::name::DomainName;
@@ -417,7 +417,7 @@ pub struct DropsQuery {
 }
 
 /// Members of a row of drops.
-pub const MEMBERS: [&str; 19] = [
+pub const MEMBERS: [&str; 22] = [
     "name",
     "tld",
     "length",
@@ -427,6 +427,9 @@ pub const MEMBERS: [&str; 19] = [
     "stage",
     "dropDate",
     "releaseDate",
+    "releaseAt",
+    "releaseCertainty",
+    "releaseWindowMinutes",
     "daysToRelease",
     "words",
     "language",
@@ -705,6 +708,7 @@ impl Model {
         let predicted = latest
             .filter(|latest| !latest.registered_again && today < latest.release)
             .map(|latest| latest.release.to_string());
+        let hour = latest.map(|latest| hour(&name.tld, latest.release));
         Some(json!({
             "domain": name.ascii,
             "tld": name.tld,
@@ -712,6 +716,9 @@ impl Model {
             "currentStatus": name.current_status(today),
             "stage": latest.filter(|latest| !latest.registered_again).map(|latest| latest.stage(today)),
             "releaseDate": latest.map(|latest| latest.release.to_string()),
+            "releaseAt": hour.as_ref().map(|hour| hour.0.clone()),
+            "releaseCertainty": hour.as_ref().map(|hour| hour.1),
+            "releaseWindowMinutes": hour.as_ref().map(|hour| hour.2),
             "dropPredictedAt": predicted,
             "latestDrop": shown,
             "popularity": name.popularity,
@@ -788,6 +795,30 @@ impl Model {
 }
 
 /// Returns a row of drops with these members.
+/// Returns start, certainty and length of a release as `data/docs/release-times.md` states them.
+fn hour(tld: &str, day: Day) -> (Option<String>, &'static str, u16) {
+    const BY_DAY: [&str; 22] = [
+        "uk", "it", "nl", "be", "cz", "ee", "pl", "mx", "cl", "sk", "fr", "de", "eu", "ch", "li",
+        "at", "dk", "no", "fi", "pt", "io", "ai",
+    ];
+    const ALSO_BY_DAY: [&str; 4] = ["co", "me", "app", "dev"];
+    let at = |hour: u32| Some(format!("{day}T{hour:02}:00:00.000Z"));
+    // The clocks of New York change on the second Sunday of March and the first of November.
+    let sunday = |month, number| {
+        NaiveDate::from_weekday_of_month_opt(day.date().year(), month, Weekday::Sun, number)
+    };
+    let is_summer = sunday(3, 2) <= Some(day.date()) && Some(day.date()) < sunday(11, 1);
+    match tld.rsplit('.').next().expect("a label") {
+        "com" | "net" => (at(if is_summer { 18 } else { 19 }), "window", 60),
+        "se" | "nu" => (at(4), "hour", 60),
+        "au" => (at(3), "hour", 30),
+        "nz" => (at(2), "hour", 60),
+        "ca" => (at(19), "hour", 60),
+        top if BY_DAY.contains(&top) || ALSO_BY_DAY.contains(&top) => (None, "day", 1_440),
+        _ => (None, "estimate", 4_320),
+    }
+}
+
 fn row(name: &Name, members: &[&str], today: Day) -> Value {
     let latest = name.latest().expect("it dropped");
     let listed_at =
@@ -803,6 +834,9 @@ fn row(name: &Name, members: &[&str], today: Day) -> Value {
             "stage" => json!(latest.stage(today)),
             "dropDate" => json!(latest.date.to_string()),
             "releaseDate" => json!(latest.release.to_string()),
+            "releaseAt" => json!(hour(&name.tld, latest.release).0),
+            "releaseCertainty" => json!(hour(&name.tld, latest.release).1),
+            "releaseWindowMinutes" => json!(hour(&name.tld, latest.release).2),
             "daysToRelease" => json!(latest.release.days_since(today)),
             // A label that does not consist of words has no words, even if it has parts.
             "words" if name.words == 0 => json!([]),

@@ -33,7 +33,7 @@ fn a_watchlist_is_exported() {
     let (_server, mut client) = served(&site);
     let empty = csv(&client.get(WATCHLIST), "watchlist");
     let header = "domain,source,stage,drop_date,dqs,rdap_state,rdap_verified_at,added_at,\
-                  release_date,tags,max_bid_usd,venue,note\r\n";
+                  release_date,tags,max_bid_usd,venue,note,release_at,release_certainty,release_window_minutes\r\n";
     assert_eq!(empty, header);
     for name in ["nowhere.com", "pending.com", "kept.de", "back.com", "free-early.com"] {
         watch(&mut client, name);
@@ -66,7 +66,12 @@ fn a_watchlist_is_exported() {
             "nowhere.com" => "\"flip, garden shop\",420.5,DropCatch,\"'=1, or \"\"2\"\"\"",
             _ => ",,,",
         };
-        format!("{name},{cells},,,{},{release},{notes}\r\n", added_at(name))
+        let hours = ["releaseAt", "releaseCertainty", "releaseWindowMinutes"].map(|member| {
+            let value = &entry[member];
+            value.as_str().map_or_else(|| value.to_string().replace("null", ""), str::to_owned)
+        });
+        let hours = hours.join(",");
+        format!("{name},{cells},,,{},{release},{notes},{hours}\r\n", added_at(name))
     };
     let free =
         line("free-early.com", format!("corpus,catchable,2026-02-06,{}", dqs("free-early.com")));
