@@ -35,6 +35,7 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::ids::{RuleId, SearchId};
 use crate::vocab::name::to_unicode;
+use crate::vocab::release_time::ReleaseTime;
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 
@@ -205,6 +206,7 @@ struct FeedEntry {
     /// `None` for a name that a list reported as registered again.
     stage: Option<Stage>,
     release: Day,
+    time: ReleaseTime,
     /// Whether the registry or a list has reported, since the owner began to watch the name, that
     /// it was renewed or registered again.
     is_gone: bool,
@@ -358,6 +360,11 @@ fn newest(index: &Index, mut filter: DropFilter, as_of: AsOf) -> Result<Vec<Feed
             dropped: Some(row.drop_date),
             stage: Some(row.stage),
             release: row.release_date,
+            time: ReleaseTime {
+                at: row.release_at,
+                certainty: row.release_certainty,
+                window_minutes: row.release_window_minutes,
+            },
             is_gone: false,
             why: row.explanation.to_owned(),
             note: String::new(),
@@ -370,16 +377,17 @@ fn newest(index: &Index, mut filter: DropFilter, as_of: AsOf) -> Result<Vec<Feed
 /// Returns the entry of a watched name, unless its release is long past.
 fn watched(row: &WatchRow, index: &Index, today: Day) -> Option<FeedEntry> {
     const DAYS_AFTER: i32 = 30;
-    let (stage, release, is_gone) = (row.stage(), row.release()?, row.is_renewed());
+    let (stage, release, is_gone) = (row.stage(), row.latest_release()?, row.is_renewed());
     // A name that was registered again before it was watched is not about to drop.
-    let is_shown = (stage.is_some() || is_gone) && release.plus(DAYS_AFTER) >= today;
+    let is_shown = (stage.is_some() || is_gone) && release.day.plus(DAYS_AFTER) >= today;
     is_shown.then(|| FeedEntry {
         name: row.name().as_str().to_owned(),
         unicode: row.name().unicode().to_string(),
         dqs: row.dqs(),
         dropped: row.latest_drop(),
         stage,
-        release,
+        release: release.day,
+        time: ReleaseTime::of(row.name().tld(), release),
         is_gone,
         why: index.explanation(row.name()).unwrap_or_default(),
         note: row.details().note.as_deref().unwrap_or_default().to_owned(),

@@ -105,7 +105,10 @@ fn a_search_is_a_feed_and_a_calendar() {
     let solar =
         events.iter().find(|it| it["uid"].as_str().is_some_and(|id| id.contains("solarpanel")));
     let solar = solar.expect("an event");
-    assert_eq!((&solar["start"], &solar["days"]), (&json!("2026-03-16"), &json!(1)));
+    assert_eq!(
+        (&solar["start"], &solar["minutes"]),
+        (&json!("2026-03-16T18:00:00+00:00"), &json!(60.0))
+    );
     assert_eq!(solar["status"], "TENTATIVE");
     assert!(solar["description"].as_str().is_some_and(|text| text.contains("not verified")));
     // The names are the same, so a reader shows no entry a second time.
@@ -156,7 +159,8 @@ fn a_watchlist_is_a_calendar_until_it_is_revoked() {
     let read = desk.read(&addresses);
     let starts: Vec<_> =
         read["events"].as_array().expect("events").iter().map(|it| &it["start"]).collect();
-    assert_eq!(starts, ["2026-03-16", "2026-03-20"], "soonest first, and no date without a drop");
+    let hours = ["2026-03-16T18:00:00+00:00", "2026-03-20T18:00:00+00:00"];
+    assert_eq!(starts, hours, "soonest first, and no date without a drop");
     desk.leads_to(&read, "/watchlist");
     let dossier = desk.client.get("/api/v1/domain/solarpanel.com").json();
     let why = dossier["latestDrop"]["explanation"].as_str().expect("a sentence");
@@ -217,7 +221,10 @@ fn a_watched_name_that_a_list_reports_as_registered_is_cancelled() {
     let read = desk.read(&addresses);
     let mut events = read["events"].as_array().expect("events").iter();
     let event = events.find(|it| it["status"] == "CANCELLED").expect("an event");
-    assert_eq!((&event["start"], &event["days"]), (&json!("2026-03-16"), &json!(1)));
+    assert_eq!(
+        (&event["start"], &event["minutes"]),
+        (&json!("2026-03-16T18:00:00+00:00"), &json!(60.0))
+    );
     let description = event["description"].as_str().expect("text");
     assert!(description.starts_with("Renewed or registered again. "), "{description}");
     let titles: Vec<_> = read["entries"]

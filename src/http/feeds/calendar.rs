@@ -1,6 +1,8 @@
 //! Release dates as a calendar (RFC 5545).
 
 use super::{FeedContent, FeedEntry};
+use crate::vocab::day::Day;
+use crate::vocab::release_time::ReleaseTime;
 
 /// Media type.
 pub const KIND: &str = "text/calendar; charset=utf-8";
@@ -32,20 +34,19 @@ pub fn write(page: &FeedContent<'_>) -> String {
 }
 
 fn write_event(out: &mut String, page: &FeedContent<'_>, entry: &FeedEntry) {
-    let date = |day: crate::vocab::day::Day| day.date().format("%Y%m%d").to_string();
     let score = entry.dqs.map_or_else(String::new, |dqs| format!(" (score {dqs})"));
     let dropped = entry.dropped.unwrap_or(entry.release);
     let status = if entry.is_gone { "CANCELLED" } else { "TENTATIVE" };
     let stage = entry.stage.map(|stage| format!("Stage {stage}. Expected, not verified."));
     let text = entry.text(&stage.unwrap_or_default());
+    let (start, end) = period(entry.release, entry.time);
     for line in [
         "BEGIN:VEVENT",
         // If the same name drops again, the new event has another ID.
         &format!("UID:{}/{}@{}", entry.name, dropped, page.host),
         &format!("DTSTAMP:{}", page.updated.instant().format("%Y%m%dT%H%M%SZ")),
-        &format!("DTSTART;VALUE=DATE:{}", date(entry.release)),
-        // The following day, because the end of an event is exclusive.
-        &format!("DTEND;VALUE=DATE:{}", date(entry.release.plus(1))),
+        &start,
+        &end,
         &format!("SUMMARY:{} drops{score}", escaped(&entry.unicode)),
         &format!("DESCRIPTION:{}", escaped(&text)),
         &format!("URL:{}/domain/{}", page.home, entry.name),
@@ -55,6 +56,18 @@ fn write_event(out: &mut String, page: &FeedContent<'_>, entry: &FeedEntry) {
     ] {
         push(out, line);
     }
+}
+
+/// Returns the properties of when a name is released: at an hour if one is known, otherwise a whole day.
+fn period(release: Day, time: ReleaseTime) -> (String, String) {
+    let Some(at) = time.at else {
+        let date = |day: Day| day.date().format("%Y%m%d");
+        let start = format!("DTSTART;VALUE=DATE:{}", date(release));
+        // The following day, because the end of an event is exclusive.
+        return (start, format!("DTEND;VALUE=DATE:{}", date(release.plus(1))));
+    };
+    let start = format!("DTSTART:{}", at.instant().format("%Y%m%dT%H%M%SZ"));
+    (start, format!("DURATION:PT{}M", time.window_minutes))
 }
 
 /// Adds a line, folded to at most [`LINE_OCTETS`] but never within a character.
@@ -98,6 +111,17 @@ mod tests {
         assert!(lines.iter().all(|line| line.len() <= LINE_OCTETS), "{lines:?}");
         assert!(lines[1].starts_with(' '));
         assert_eq!(lines.concat().replace(' ', ""), format!("SUMMARY:{}", "ü".repeat(60)));
+    }
+
+    #[test]
+    fn names_are_released_at_an_hour_or_on_a_day() {
+        let release: Day = "2026-03-31".parse().expect("a day");
+        let period = |suffix| period(release, ReleaseTime::of(suffix, release.into()));
+        let pair = |start: &str, end: &str| (start.to_owned(), end.to_owned());
+        assert_eq!(period("com"), pair("DTSTART:20260331T180000Z", "DURATION:PT60M"));
+        assert_eq!(period("net.au"), pair("DTSTART:20260331T030000Z", "DURATION:PT30M"));
+        let day = pair("DTSTART;VALUE=DATE:20260331", "DTEND;VALUE=DATE:20260401");
+        assert_eq!((period("fr"), period("com.pl")), (day.clone(), day));
     }
 
     #[test]

@@ -18,6 +18,15 @@ schema.validate(etree.parse(sys.argv[1]))
 feed = feedparser.parse(open(sys.argv[1], "rb").read())
 calendar = icalendar.Calendar.from_ical(open(sys.argv[2], "rb").read())
 events = list(calendar.walk("VEVENT"))
+
+
+def length(event):
+    """Timed events have a duration, those of whole days an end."""
+    if "DURATION" in event:
+        return event.decoded("DURATION")
+    return event.decoded("DTEND") - event.decoded("DTSTART")
+
+
 print(
     json.dumps(
         {
@@ -37,7 +46,7 @@ print(
                     "uid": str(event["UID"]),
                     "summary": str(event["SUMMARY"]),
                     "start": event.decoded("DTSTART").isoformat(),
-                    "days": (event.decoded("DTEND") - event.decoded("DTSTART")).days,
+                    "minutes": length(event).total_seconds() / 60,
                     "status": str(event["STATUS"]),
                     "description": str(event["DESCRIPTION"]),
                 }
