@@ -49,9 +49,11 @@ impl History<'_> {
             events.push(HistoryEvent { day, word, class });
         };
         if let Some(drop) = self.drop.filter(|drop| !drop.registered_again) {
-            match drop.release > today {
-                true => add(drop.release, "next", "Drops, expected".to_owned()),
-                false => add(drop.release, "", "Expected to be available, not verified".to_owned()),
+            match drop.release.day > today {
+                true => add(drop.release.day, "next", "Drops, expected".to_owned()),
+                false => {
+                    add(drop.release.day, "", "Expected to be available, not verified".to_owned())
+                }
             }
         }
         if let Some(seen) = self.seen {
@@ -68,7 +70,7 @@ impl History<'_> {
             if drop.registered_again {
                 add(drop.dropped, "", format!("Left the zone, {HELD_AGAIN}"));
             } else {
-                if drop.pending_delete < drop.release {
+                if drop.pending_delete < drop.release.day {
                     let is_coming = drop.pending_delete > today;
                     let (class, more) = if is_coming { ("next", ", expected") } else { ("", "") };
                     add(drop.pending_delete, class, format!("Pending delete{more}"));

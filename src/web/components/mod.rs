@@ -7,7 +7,7 @@ mod parts;
 pub mod query;
 mod table;
 
-use chrono::Datelike;
+use chrono::{Datelike, TimeDelta};
 use maud::{Markup, Render, html};
 
 use crate::accounts::UserData;
@@ -18,6 +18,7 @@ use crate::viewer::Viewer;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::{DomainName, to_unicode};
+use crate::vocab::release_time::{Release, ReleaseTime};
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 
@@ -85,19 +86,27 @@ fn urgency(days: i32) -> &'static str {
     }
 }
 
-/// Renders the time until a release in words, with the date in the tooltip: `in 14 h`, `in 3 days`.
-pub fn countdown(release: Day, now: Now) -> Markup {
-    let left = release.start() - now.0;
+/// Renders the time until a release in words, with the date and the hour in the tooltip: `in 14 h`,
+/// `in 3 days`.
+pub fn countdown(suffix: &str, release: Release, now: Now) -> Markup {
+    let time = ReleaseTime::of(suffix, release);
+    let release = release.day;
+    let left = time.at.map_or(release.start(), UnixMs::instant) - now.0;
     let today = Day::from_instant(now.0).unwrap_or(release);
     let days = release.days_since(today);
     let text = match days {
         ..=-2 => format!("{} days ago", grouped(days.unsigned_abs().into())),
         -1 => "yesterday".to_owned(),
+        0..=1 if left >= TimeDelta::hours(1) => format!("in {} h", left.num_hours()),
+        0..=1 if left > TimeDelta::zero() => format!("in {} min", left.num_minutes().max(1)),
         0 => "today".to_owned(),
-        1 => format!("in {} h", left.num_hours().max(1)),
+        1 => "in 1 h".to_owned(),
         _ => format!("in {} days", grouped(days.unsigned_abs().into())),
     };
-    html! { time.due.(urgency(days)) datetime=(release) title=(release) { (text) } }
+    let title =
+        time.words().map_or_else(|| release.to_string(), |hour| format!("{release} {hour}"));
+    let machine = time.at.map_or_else(|| release.to_string(), |at| at.to_string());
+    html! { time.due.(urgency(days)) datetime=(machine) title=(title) { (text) } }
 }
 
 /// Renders a past time in words, with the exact time in the tooltip: `2 h ago`.
@@ -156,7 +165,7 @@ pub fn standing(drop: Option<&Lifecycle>, held: bool, today: Day) -> Markup {
             " "
             span.frees { "dropped " (date(drop.dropped, today)) }
         },
-        Some(drop) => stage(drop.stage, drop.release, today),
+        Some(drop) => stage(drop.stage, drop.release.day, today),
         None if held => html! { span.badge { "registered" } },
         None => html! { span.badge { "no known drop" } },
     }
@@ -393,7 +402,20 @@ mod tests {
             ("2026-12-22", "later\" datetime=\"2026-12-22\" title=\"2026-12-22\">in 30 days<"),
             ("2026-11-20", "over\" datetime=\"2026-11-20\" title=\"2026-11-20\">2 days ago<"),
         ] {
-            let html = countdown(day(release), now).into_string();
+            let html = countdown("fr", day(release).into(), now).into_string();
+            assert!(html.contains(text), "{html}");
+        }
+        for (suffix, release, text) in [
+            (
+                "com",
+                "2026-11-22",
+                "datetime=\"2026-11-22T19:00:00.000Z\" title=\"2026-11-22 usual hour 19:00 UTC\">in 9 h<",
+            ),
+            ("com", "2026-11-23", "title=\"2026-11-23 usual hour 19:00 UTC\">in 33 h<"),
+            ("se", "2026-11-22", "title=\"2026-11-22 from 04:00 UTC\">today<"),
+            ("se", "2026-11-25", "in 3 days<"),
+        ] {
+            let html = countdown(suffix, day(release).into(), now).into_string();
             assert!(html.contains(text), "{html}");
         }
     }

@@ -30,6 +30,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("network", include_str!("../../../data/docs/network.md")),
     ("accounts", include_str!("../../../data/docs/accounts.md")),
     ("watchlist", include_str!("../../../data/docs/watchlist.md")),
+    ("release-times", include_str!("../../../data/docs/release-times.md")),
     ("watch-alerts", include_str!("../../../data/docs/watch-alerts.md")),
     ("alerts-and-webhooks", include_str!("../../../data/docs/alerts-and-webhooks.md")),
     ("changes", include_str!("../../../data/docs/changes.md")),

@@ -71,14 +71,14 @@ pub fn earlier(drops: &[EarlierDrop], today: Day) -> Markup {
 
 /// Returns the stages of a drop that last at least a day, in order.
 fn spans(drop: &Lifecycle, as_of: AsOf) -> Vec<Span> {
-    let caught = drop.release.plus(as_of.catch_days.into());
+    let caught = drop.release.day.plus(as_of.catch_days.into());
     let end = caught.max(as_of.today).plus(2);
     // A list may report a release before the usual end of the stages.
-    let pending = drop.pending_delete.max(drop.dropped).min(drop.release);
+    let pending = drop.pending_delete.max(drop.dropped).min(drop.release.day);
     let all = [
         Span { stage: Stage::Redemption, from: drop.dropped, to: pending },
-        Span { stage: Stage::PendingDelete, from: pending, to: drop.release },
-        Span { stage: Stage::Catchable, from: drop.release, to: caught },
+        Span { stage: Stage::PendingDelete, from: pending, to: drop.release.day },
+        Span { stage: Stage::Catchable, from: drop.release.day, to: caught },
         Span { stage: Stage::Released, from: caught, to: end },
     ];
     all.into_iter().filter(|span| span.from < span.to).collect()
@@ -94,12 +94,12 @@ fn frame(spans: &[Span], today: Day) -> (Day, Day) {
 /// Returns the text alternative of the chart.
 fn summary(drop: &Lifecycle, as_of: AsOf) -> String {
     let word = stage_word(drop.stage);
-    let left = drop.release.days_since(as_of.today);
+    let left = drop.release.day.days_since(as_of.today);
     let frees = match left {
-        0.. => format!("drops {}", relative(drop.release, as_of.today)),
+        0.. => format!("drops {}", relative(drop.release.day, as_of.today)),
         _ => format!(
             "expected to be available since {}, not verified",
-            date_text(drop.release, as_of.today)
+            date_text(drop.release.day, as_of.today)
         ),
     };
     let dropped = date_text(drop.dropped, as_of.today);
@@ -128,12 +128,12 @@ impl Milestone {
 /// Returns the dates of a drop and today, in order.
 fn milestones(drop: &Lifecycle, as_of: AsOf) -> Vec<Milestone> {
     let milestone = |class, word, day| Milestone { class, word, day };
-    let leaves = drop.release.plus(as_of.catch_days.into());
+    let leaves = drop.release.day.plus(as_of.catch_days.into());
     let mut all = vec![milestone("dropped", exit_word(drop), drop.dropped)];
-    if drop.pending_delete < drop.release {
+    if drop.pending_delete < drop.release.day {
         all.push(milestone("pending-delete", "Pending delete", drop.pending_delete));
     }
-    all.push(milestone("catchable", "Drops", drop.release));
+    all.push(milestone("catchable", "Drops", drop.release.day));
     all.push(milestone("released", "Leaves the list", leaves));
     if all.iter().all(|known| known.day != as_of.today) {
         all.push(milestone("today", "Today", as_of.today));
@@ -165,7 +165,7 @@ mod tests {
         Lifecycle {
             dropped: day(dropped),
             pending_delete: day(pending_delete),
-            release: day(release),
+            release: day(release).into(),
             stage,
             registered_again: false,
         }

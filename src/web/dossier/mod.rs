@@ -41,6 +41,7 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::{VENUE_CHARS_MAX, WATCH_NOTE_CHARS_MAX};
 use crate::vocab::name::{DomainName, to_unicode};
+use crate::vocab::release_time::ReleaseTime;
 use crate::vocab::stage::Stage;
 use crate::vocab::tag::Tag;
 use crate::vocab::time::UnixMs;
@@ -231,7 +232,7 @@ impl DossierPage<'_> {
                         p.detail { (explanation) }
                     }
                     div.cell { h2 { "Drops" } (self.release()) }
-                    div.cell { h2 { "Registry (RDAP)" } (self.registry.cell(self.domain, self.drop().map(|drop| drop.release), self.owned.is_some(), self.now)) }
+                    div.cell { h2 { "Registry (RDAP)" } (self.registry.cell(self.domain, self.drop().map(|drop| drop.release.day), self.owned.is_some(), self.now)) }
                 }
                 @if let Some(drop) = self.drop() {
                     (lifecycle::timeline(drop, self.as_of))
@@ -255,22 +256,27 @@ impl DossierPage<'_> {
                 p.detail { "Dropped on " (date(drop.dropped, today)) "." }
             };
         }
-        let days = drop.release.days_since(today);
+        let release = drop.release.day;
+        let days = release.days_since(today);
         if days < 0 {
             return html! {
-                p.value.soft { "Since " (date(drop.release, today)) }
+                p.value.soft { "Since " (date(release, today)) }
                 @if matches!(&self.registry, RegistryView::Seen(seen) if seen.is_free()) {
                     p.detail { "Two sources confirm that it is free." }
                 } @else {
-                    p.detail { "Expected to be available since " (date(drop.release, today)) ", not verified." }
+                    p.detail { "Expected to be available since " (date(release, today)) ", not verified." }
                 }
             };
         }
-        let word = lifecycle::relative(drop.release, today);
-        let exact = drop.release.date().format("%a %-d %b (UTC)");
+        let word = lifecycle::relative(release, today);
+        let day = release.date().format("%a %-d %b");
+        let exact = match ReleaseTime::of(self.domain.tld(), drop.release).words() {
+            Some(hour) => format!("{day}, {hour}"),
+            None => format!("{day} (UTC); the hour is not known"),
+        };
         html! {
             p.value.urgent[days <= 1] { (upper_first(&word)) }
-            p.detail { (exact) ", " (countdown(drop.release, self.now)) }
+            p.detail { (exact) ", " (countdown(self.domain.tld(), drop.release, self.now)) }
             @if drop.stage == Stage::Redemption { p.detail.warn { "The owner can still restore it." } }
         }
     }

@@ -103,7 +103,7 @@ pub fn cell(column: Column, drop: &DropRow<'_>, place: Lifecycle, shown: &Shown)
     let today = shown.today;
     let missing = || html! { span.soft { "–" } };
     match column {
-        Column::Due => return due(place.release, today),
+        Column::Due => return due(place.release.day, today),
         Column::State => return state_of(place, today),
         _ => {}
     }
@@ -161,7 +161,7 @@ fn state_of(place: Lifecycle, today: Day) -> Markup {
         @match place.stage {
             Stage::Redemption => td.state.restorable title={ "until " (place.pending_delete) } { "restorable" },
             Stage::PendingDelete => td.state { "pending delete" },
-            Stage::Catchable => td.state.free title={ "Expected to be available since " (place.release) ", not verified" } { "expected free" },
+            Stage::Catchable => td.state.free title={ "Expected to be available since " (place.release.day) ", not verified" } { "expected free" },
             Stage::Released => td.state.gone title={ (exit_word(&place)) " on " (date_text(place.dropped, today)) } { "released" },
         }
     }

@@ -227,7 +227,7 @@ fn best(overview: &Overview<'_>, today: Day) -> Markup {
             tr {
                 td { (name_linked(drop.name, drop.tld)) }
                 td { (score(drop.dqs)) }
-                td.where { (stage(place.stage, place.release, today)) }
+                td.where { (stage(place.stage, place.release.day, today)) }
             }
         });
     });

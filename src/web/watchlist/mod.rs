@@ -143,7 +143,7 @@ impl WatchlistTotals {
         let mut totals = WatchlistTotals::default();
         for row in rows {
             let bid = row.details().max_bid;
-            let days = row.stage_and_release().map(|(_, release)| release.days_since(today));
+            let days = row.release().map(|release| release.day.days_since(today));
             totals.tomorrow += u64::from(days == Some(1));
             totals.bids += bid.map_or(0, Usd::cents);
             totals.no_bid += u64::from(bid.is_none());

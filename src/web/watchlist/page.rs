@@ -276,7 +276,7 @@ fn row(listed: &Listed, now: Now) -> Markup {
                 @if let Some(dqs) = watched.dqs() { (components::score(dqs)) } @else { (nothing()) }
             }
             td data-label="Drops" {
-                @if let Some((_, release)) = watched.stage_and_release() { (countdown(release, now)) } @else { (nothing()) }
+                @if let Some(release) = watched.release() { (countdown(domain.tld(), release, now)) } @else { (nothing()) }
             }
             td.stage-of data-label="State" { (state(listed, now)) }
             td.tags data-label="Tags" { (tags(details)) }
