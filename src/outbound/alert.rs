@@ -9,7 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::vocab::day::Day;
-use crate::vocab::dropped_name::DroppedName;
+use crate::vocab::dropped_name::{AlertName, DroppedName};
 use crate::vocab::ids::RuleId;
 use crate::vocab::name::DomainName;
 use crate::vocab::watched_change::WatchedChange;
@@ -81,9 +81,13 @@ impl Content {
     fn row(&self, at: usize) -> AlertRow<'_> {
         match self {
             Content::Rule { names, .. } => {
-                let DroppedName { name: domain, dqs, stage, release, .. } = &names[at];
+                let name @ DroppedName { name: domain, dqs, stage, release, .. } = &names[at];
+                let release = match name.release_time().words() {
+                    Some(hour) => format!("{release}, {hour}"),
+                    None => release.to_string(),
+                };
                 let text = format!("DQS {dqs}, {stage}, released on {release}");
-                let cells = [dqs.to_string(), stage.to_string(), release.to_string()];
+                let cells = [dqs.to_string(), stage.to_string(), release];
                 AlertRow { domain, text, cells }
             }
             Content::Watchlist(changes) => {
@@ -190,7 +194,7 @@ struct Data<'a> {
     /// The best 500 names, best first; absent from messages about watched names.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    names: Option<&'a [DroppedName]>,
+    names: Option<Vec<AlertName<'a>>>,
     /// The changes; absent from messages of a rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -221,9 +225,11 @@ impl Alert {
     /// Body of a webhook, identical in every attempt.
     pub fn json(&self) -> String {
         let (rule, names, changes) = match &self.content {
-            Content::Rule { id, name, names } => {
-                (Some(NamedRule { id: *id, name }), Some(names.as_slice()), None)
-            }
+            Content::Rule { id, name, names } => (
+                Some(NamedRule { id: *id, name }),
+                Some(names.iter().map(AlertName::from).collect()),
+                None,
+            ),
             Content::Watchlist(changes) => (None, None, Some(changes.as_slice())),
         };
         let envelope = Envelope {
@@ -428,6 +434,7 @@ mod tests {
     use super::*;
     use crate::vocab::change::ChangeKind;
     use crate::vocab::dqs::Dqs;
+    use crate::vocab::release_time::SecondOfDay;
     use crate::vocab::stage::Stage;
     use serde_json::{Value, json};
 
@@ -437,6 +444,7 @@ mod tests {
             dqs: Dqs::new(77).expect("a score"),
             drop_date: "2026-03-01".parse().expect("a day"),
             release: "2026-04-05".parse().expect("a day"),
+            release_second: None,
             stage: Stage::Redemption,
         };
         Alert {
@@ -539,7 +547,8 @@ mod tests {
                 "total": 3,
                 "names": [{
                     "domain": "name0.com", "dqs": 77, "dropDate": "2026-03-01",
-                    "releaseDate": "2026-04-05", "stage": "redemption",
+                    "releaseDate": "2026-04-05", "releaseAt": "2026-04-05T18:00:00.000Z",
+                    "releaseCertainty": "window", "releaseWindowMinutes": 60, "stage": "redemption",
                 }],
                 "truncated": true,
             },
@@ -551,6 +560,24 @@ mod tests {
             (&sent["type"], &sent["data"]["truncated"]),
             (&json!("alert.test"), &json!(false))
         );
+    }
+
+    #[test]
+    fn mails_have_the_hour_of_a_release_in_words() {
+        let mut alert = alert(3, 3);
+        let Content::Rule { names, .. } = &mut alert.content else { unreachable!("of a rule") };
+        for (name, domain) in names.iter_mut().zip(["solar.co.uk", "solar.com", "solar.fr"]) {
+            name.name = DomainName::parse(domain).expect("a name");
+            name.release_second = SecondOfDay::new(11 * 3_600 + 31 * 60 + 21);
+        }
+        let links = MailLinks { home: None, unsubscribe: None };
+        let (text, html) = (alert.mail_text(links), alert.mail_html(links));
+        for release in
+            ["2026-04-05, at 11:31:21 UTC", "2026-04-05, usual hour 18:00 UTC", "2026-04-05"]
+        {
+            assert!(text.contains(&format!("released on {release}\n")), "{release}: {text}");
+            assert!(html.contains(&format!(">{release}<")), "{release}: {html}");
+        }
     }
 
     #[test]

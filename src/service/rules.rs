@@ -100,8 +100,15 @@ pub fn matched_samples(preview: &Preview<'_>, index: &Index, as_of: AsOf) -> Vec
     preview.for_each_sample(|row| names.extend(DomainName::parse(row.name).ok()));
     let matched = |name: DomainName| {
         let facts = index.facts(&name, as_of)?;
-        let ((stage, release), drop_date, dqs) = (facts.stage?, facts.latest_drop?, facts.dqs);
-        Some(DroppedName { name, dqs, drop_date, release, stage })
+        let (stage, drop_date, release) = (facts.stage?, facts.latest_drop?, facts.release?);
+        Some(DroppedName {
+            name,
+            dqs: facts.dqs,
+            drop_date,
+            release: release.day,
+            release_second: release.second(),
+            stage,
+        })
     };
     names.into_iter().filter_map(matched).collect()
 }

@@ -38,7 +38,8 @@ impl From<DroppedName> for MatchedName {
     }
 }
 
-row!(MatchedName of DroppedName { 1 name, 2 dqs, 3 drop_date, 4 release, 5 stage });
+row!(MatchedName of DroppedName { 1 name, 2 dqs, 3 drop_date, 4 release, 5 stage }
+    optional { 6 release_second });
 
 /// The purpose of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -79,6 +79,7 @@ fn alert() -> Alert {
         dqs: crate::vocab::dqs::Dqs::new(77).expect("a score"),
         drop_date: "2026-03-01".parse().expect("a day"),
         release: "2026-04-05".parse().expect("a day"),
+        release_second: None,
         stage: Stage::Redemption,
     };
     Alert {
@@ -260,7 +261,7 @@ fn a_thousand_long_names_are_cut_by_whole_lines() {
             let lines: Vec<_> = text.lines().filter(|line| !line.is_empty()).collect();
             let names: Vec<_> = lines.iter().filter(|line| line.contains("  DQS ")).collect();
             assert!((1..=40).contains(&names.len()), "{name}: {} names", names.len());
-            let row = "  DQS 77, redemption, released on 2026-04-05";
+            let row = "  DQS 77, redemption, released on 2026-04-05, usual hour 18:00 UTC";
             assert!(names.iter().all(|line| line.ends_with(row)), "{name}: {text}");
             let more = format!("and {} more", 1_000 - names.len());
             let more = link.map_or(more.clone(), |link| format!("{more}: {link}"));

@@ -89,9 +89,6 @@ rows! {
     SavedSearch in searches {
         id: SearchId, name: CompactString, conditions: Conditions, created_at: UnixMs, seen: u64,
     }
-    DroppedName in dropped_name {
-        name: DomainName, dqs: Dqs, drop_date: Day, release: Day, stage: Stage,
-    }
     RecordedMatch in event {
         account: AccountId, rule: RuleId, total: u32, names: Vec<u16>,
         deliveries: Vec<(u8, DeliveryId)>,
@@ -105,9 +102,27 @@ rows! {
     ChangeProgress in progress { began: UnixMs, through: u64, ahead: Option<(u64, AccountId)> }
 }
 
+#[derive(Deserialize)]
+pub struct DroppedName {
+    pub name: DomainName,
+    pub dqs: Dqs,
+    pub drop_date: Day,
+    pub release: Day,
+    pub stage: Stage,
+}
+
 impl From<DroppedName> for deliveries::MatchedName {
     fn from(row: DroppedName) -> deliveries::MatchedName {
-        deliveries::MatchedName(row.into())
+        let DroppedName { name, dqs, drop_date, release, stage } = row;
+        let release_second = None;
+        deliveries::MatchedName(dropped_name::DroppedName {
+            name,
+            dqs,
+            drop_date,
+            release,
+            release_second,
+            stage,
+        })
     }
 }
 
