@@ -6,6 +6,7 @@
 //! Contacts and notices are never read, so no personal data is processed.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
@@ -15,7 +16,10 @@ use serde_json::value::RawValue;
 use crate::vocab::day::Day;
 use crate::vocab::json;
 use crate::vocab::name::DomainName;
-use crate::vocab::observation::{RdapState, RdapStatus, RdapStatuses};
+use crate::vocab::observation::{
+    LatestRegistration, RdapState, RdapStatus, RdapStatuses, Registrar,
+};
+use crate::vocab::time::UnixMs;
 
 /// Maximum bytes of a response; registries send about ten thousand.
 pub const RESPONSE_BYTES_MAX: usize = 256 * 1024;
@@ -25,6 +29,10 @@ const DEPTH_MAX: u32 = 32;
 const STATUSES_MAX: usize = 64;
 /// Maximum events of a response; there are nine kinds, and transfers may occur several times.
 const EVENTS_MAX: usize = 256;
+/// Maximum number of entities, of their roles and of the parts of a vCard's property.
+const ENTITIES_MAX: usize = 64;
+/// Maximum number of properties of a vCard.
+const PROPERTIES_MAX: usize = 128;
 /// Maximum bytes of a date.
 const DATE_BYTES_MAX: usize = 48;
 /// Days by which a registration may lie in the future, to allow for clock differences and missing
@@ -40,6 +48,8 @@ pub struct Registration {
     pub statuses: RdapStatuses,
     /// UTC day of the latest registration of the name.
     pub registered_on: Option<Day>,
+    /// Its time, if the registry gives one, and the registrar.
+    pub latest: LatestRegistration,
     /// UTC day of its expiry.
     pub expires_on: Option<Day>,
     /// UTC day of the last change of the name.
@@ -255,6 +265,19 @@ struct DomainObject<'a> {
     status: Option<&'a RawValue>,
     #[serde(borrow)]
     events: Option<&'a RawValue>,
+    #[serde(borrow)]
+    entities: Option<&'a RawValue>,
+}
+
+/// An entity (RFC 9083 §5.1), such as the registrar.
+#[derive(Deserialize)]
+struct EntityObject<'a> {
+    #[serde(borrow)]
+    roles: Option<&'a RawValue>,
+    #[serde(borrow, rename = "vcardArray")]
+    vcard: Option<&'a RawValue>,
+    #[serde(borrow)]
+    handle: Option<&'a RawValue>,
 }
 
 /// An event (RFC 9083 §4.5).
@@ -302,17 +325,49 @@ pub fn parse(body: &[u8], name: &DomainName, now: DateTime<Utc>) -> Result<Regis
             registration.record(&event, now);
         }
     }
+    // A name with too many contacts still has its statuses and dates.
+    let entities = items(sent.entities, ENTITIES_MAX).unwrap_or_default();
+    registration.latest.registrar = entities.into_iter().find_map(registrar);
     Ok(registration)
+}
+
+/// Returns the name of an entity that is a registrar: the formatted name in its vCard (RFC 7095 §3.3), or
+/// its handle.
+fn registrar(entity: &RawValue) -> Option<Registrar> {
+    let entity: EntityObject<'_> = serde_json::from_str(entity.get()).ok()?;
+    let roles = entity.roles.map(|roles| match string(roles) {
+        Some(one) => vec![one],
+        None => items(Some(roles), ENTITIES_MAX)
+            .map(|roles| roles.into_iter().filter_map(string).collect())
+            .unwrap_or_default(),
+    });
+    let is_registrar = |role: &Cow<'_, str>| role.trim().eq_ignore_ascii_case("registrar");
+    roles?.iter().any(is_registrar).then_some(())?;
+    let card = items(entity.vcard, ENTITIES_MAX).unwrap_or_default();
+    let properties = items(card.get(1).copied(), PROPERTIES_MAX).unwrap_or_default();
+    let name = properties.into_iter().find_map(|property| {
+        let property = items(Some(property), ENTITIES_MAX).ok()?;
+        let key = string(property.first()?)?;
+        key.eq_ignore_ascii_case("fn").then(|| string(property.get(3)?)).flatten()
+    });
+    name.and_then(|name| Registrar::new(&name)).or_else(|| Registrar::new(&string(entity.handle?)?))
 }
 
 impl Registration {
     /// Records an event. Unused kinds and invalid dates are ignored.
     fn record(&mut self, event: &EventObject<'_>, now: DateTime<Utc>) {
-        let Some(day) = parse_day(&event.date) else { return };
+        let Some((day, at)) = parse_date(&event.date) else { return };
         let ahead = Day::from_instant(now).map_or(Day::MAX, |today| today.plus(AHEAD_DAYS_MAX));
         let latest = |known: &mut Option<Day>| *known = (*known).max(Some(day));
         match event.action.trim().to_ascii_lowercase().as_str() {
-            "registration" | "reregistration" if day <= ahead => latest(&mut self.registered_on),
+            "registration" | "reregistration" if day <= ahead => {
+                match self.registered_on.cmp(&Some(day)) {
+                    Ordering::Less => self.latest.at = at,
+                    Ordering::Equal => self.latest.at = self.latest.at.max(at),
+                    Ordering::Greater => {}
+                }
+                latest(&mut self.registered_on);
+            }
             "expiration" => latest(&mut self.expires_on),
             "last changed" => latest(&mut self.changed_on),
             "deletion" => latest(&mut self.deleted_on),
@@ -349,9 +404,9 @@ fn is_same_name(text: &str, name: &DomainName) -> bool {
         || DomainName::parse(text).is_ok_and(|other| other == *name)
 }
 
-/// Parses the UTC day of a date: RFC 3339, as RFC 9083 §3 requires, and common deviations: no offset
-/// (taken as UTC), an offset without a colon, or only a day.
-fn parse_day(text: &str) -> Option<Day> {
+/// Parses the UTC day of a date, and its instant: RFC 3339, as RFC 9083 §3 requires, and common deviations:
+/// no offset (taken as UTC), an offset without a colon, or only a day.
+fn parse_date(text: &str) -> Option<(Day, Option<UnixMs>)> {
     let text = text.trim();
     if text.len() > DATE_BYTES_MAX || !text.is_ascii() {
         return None;
@@ -368,9 +423,10 @@ fn parse_day(text: &str) -> Option<Day> {
         .or_else(|| without("%Y-%m-%dT%H:%M:%S%.f"))
         .or_else(|| without("%Y-%m-%d %H:%M:%S%.f"))
     {
-        return Day::from_instant(at);
+        return Some((Day::from_instant(at)?, Some(UnixMs::from_instant(at))));
     }
-    NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().and_then(Day::from_date)
+    let day = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().and_then(Day::from_date);
+    day.map(|day| (day, None))
 }
 
 fn not_json(err: &serde_json::Error) -> Unusable {

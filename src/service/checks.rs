@@ -202,7 +202,7 @@ impl Request {
 mod tests {
     use super::*;
     use crate::vocab::evidence::EvidenceSet;
-    use crate::vocab::observation::{ObservedBy, RdapState, RdapStatuses};
+    use crate::vocab::observation::{LatestRegistration, ObservedBy, RdapState, RdapStatuses};
     use crate::vocab::time::UnixMs;
 
     const WAIT: Duration = Duration::from_secs(5);
@@ -216,7 +216,15 @@ mod tests {
         let (state, source) = (RdapState::Available, ObservedBy::Rdap);
         let statuses = RdapStatuses::NONE;
         let evidence = EvidenceSet::default();
-        Checked::Seen(Observation { state, at, registered_on: None, statuses, source, evidence })
+        Checked::Seen(Observation {
+            state,
+            at,
+            registered_on: None,
+            statuses,
+            source,
+            evidence,
+            registration: LatestRegistration::default(),
+        })
     }
 
     #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use arrayvec::ArrayString;
 use serde::{Deserialize, Serialize};
 
 use crate::day::Day;
@@ -189,6 +190,59 @@ impl fmt::Debug for RdapStatuses {
     }
 }
 
+/// Name of a registrar. Invariant: one line of visible text without spaces at its ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "ArrayString<REGISTRAR_BYTES_MAX>", into = "ArrayString<REGISTRAR_BYTES_MAX>")]
+pub struct Registrar(ArrayString<REGISTRAR_BYTES_MAX>);
+
+/// Maximum bytes of a registrar's name.
+const REGISTRAR_BYTES_MAX: usize = 64;
+
+impl Registrar {
+    /// Returns the name, cut to its maximum length; `None` if nothing is visible.
+    pub fn new(text: &str) -> Option<Registrar> {
+        let mut name = ArrayString::new();
+        let words = text.split(|char: char| char.is_whitespace() || char.is_control());
+        for word in words.filter(|word| !word.is_empty()) {
+            let before = name.len();
+            let space = if before == 0 { "" } else { " " };
+            let letters = space.chars().chain(word.chars());
+            if letters.into_iter().any(|letter| name.try_push(letter).is_err()) {
+                let end = if before == 0 { name.len() } else { before };
+                name.truncate(end);
+                break;
+            }
+        }
+        (!name.is_empty()).then_some(Registrar(name))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<ArrayString<REGISTRAR_BYTES_MAX>> for Registrar {
+    type Error = &'static str;
+
+    fn try_from(name: ArrayString<REGISTRAR_BYTES_MAX>) -> Result<Registrar, &'static str> {
+        Registrar::new(&name).ok_or("a registrar without a name")
+    }
+}
+
+impl From<Registrar> for ArrayString<REGISTRAR_BYTES_MAX> {
+    fn from(registrar: Registrar) -> ArrayString<REGISTRAR_BYTES_MAX> {
+        registrar.0
+    }
+}
+
+/// The latest registration of a name, as far as its registry describes it.
+// User data stores the fields by position: append only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LatestRegistration {
+    pub at: Option<UnixMs>,
+    pub registrar: Option<Registrar>,
+}
+
 /// One observation of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
@@ -200,9 +254,12 @@ pub struct Observation {
     /// Registry statuses; none from DNS.
     pub statuses: RdapStatuses,
     pub source: ObservedBy,
-    /// What the sources said. User data stores it beside the observation, which is older.
+    /// Statements of the sources. User data stores them beside the observation, which is older.
     #[serde(skip)]
     pub evidence: EvidenceSet,
+    /// Stored likewise.
+    #[serde(skip)]
+    pub registration: LatestRegistration,
 }
 
 impl Observation {
@@ -234,6 +291,20 @@ mod tests {
             let json = serde_json::to_string(&state).expect("JSON");
             assert_eq!(json, format!("\"{state}\""));
         }
+    }
+
+    #[test]
+    fn names_of_registrars_are_one_visible_line() {
+        let read = |text: &str| Registrar::new(text).map(|it| it.as_str().to_owned());
+        let is = |text: &str| Some(text.to_owned());
+        assert_eq!(read("  Example\r\n Registrar,\u{7}Inc. "), is("Example Registrar, Inc."));
+        assert_eq!(read(" \u{a0}\n"), None);
+        assert_eq!(read(&"word ".repeat(40)), is(&["word"; 13].join(" ")), "whole words");
+        assert_eq!(read(&"ü".repeat(40)), is(&"ü".repeat(32)), "or whole letters");
+        let registration =
+            LatestRegistration { at: UnixMs::new(9), registrar: Registrar::new("Ü") };
+        let json = serde_json::to_string(&registration).expect("JSON");
+        assert_eq!(serde_json::from_str::<LatestRegistration>(&json).expect("read"), registration);
     }
 
     #[test]

@@ -44,7 +44,9 @@ use crate::vocab::day::Day;
 use crate::vocab::evidence::{Evidence, EvidenceSet};
 use crate::vocab::ids::AccountId;
 use crate::vocab::name::DomainName;
-use crate::vocab::observation::{Observation, ObservedBy, RdapState, RdapStatuses};
+use crate::vocab::observation::{
+    LatestRegistration, Observation, ObservedBy, RdapState, RdapStatuses,
+};
 use crate::vocab::rdap::{Bootstrap, origin};
 use crate::vocab::time::UnixMs;
 use crate::workers::bootstrap::Registry;
@@ -640,8 +642,10 @@ impl VerifyWorker {
                 };
                 let evidence = EvidenceSet::default().with(evidence);
                 let seen = self.seen(state, ObservedBy::Rdap, evidence);
-                let rdap::Registration { statuses, registered_on, .. } = found;
-                self.answer(ask.due.name, Observation { statuses, registered_on, ..seen }, now);
+                let rdap::Registration { statuses, registered_on, latest: registration, .. } =
+                    found;
+                let seen = Observation { statuses, registered_on, registration, ..seen };
+                self.answer(ask.due.name, seen, now);
             }
             Ok(Reply::NotFound) => self.missing(ask, now),
             Ok(Reply::Reserved) => {
@@ -719,7 +723,7 @@ impl VerifyWorker {
         }
     }
 
-    /// Takes the answer for a control name, and goes on with the names that wait for it.
+    /// Takes the answer for a control name, and continues with the names that wait for it.
     fn take_control(
         &mut self,
         of: (String, String),
@@ -842,8 +846,8 @@ impl VerifyWorker {
             // The name is still delegated, so nothing has changed.
             (How::DnsFirst, Some(last), Ok(Delegation::Delegated)) => {
                 let seen = self.seen(last.state, ObservedBy::Dns, evidence);
-                let registered_on = last.registered_on;
-                self.answer(due.name, Observation { registered_on, ..seen }, now);
+                let Observation { registered_on, registration, .. } = last;
+                self.answer(due.name, Observation { registered_on, registration, ..seen }, now);
             }
             (How::DnsOnly, _, Ok(Delegation::Delegated)) => {
                 self.conclude(Sought { due, server: None, evidence, since }, now);
@@ -954,7 +958,8 @@ impl VerifyWorker {
     fn seen(&self, state: RdapState, source: ObservedBy, evidence: EvidenceSet) -> Observation {
         let at = UnixMs::from_instant(self.verify.clock.now());
         let statuses = RdapStatuses::NONE;
-        Observation { state, at, registered_on: None, statuses, source, evidence }
+        let registration = LatestRegistration::default();
+        Observation { state, at, registered_on: None, statuses, source, evidence, registration }
     }
 
     /// Queues an observation for writing.

@@ -29,7 +29,8 @@ fn found(text: &str, about: &str) -> Registration {
 
 /// The compared parts of a response: statuses by name, days as text.
 fn outline(registration: Registration) -> (Vec<&'static str>, [String; 4]) {
-    let Registration { statuses, registered_on, expires_on, changed_on, deleted_on } = registration;
+    let Registration { statuses, registered_on, expires_on, changed_on, deleted_on, .. } =
+        registration;
     let day = |day: Option<Day>| day.map(|day| day.to_string()).unwrap_or_default();
     let days = [registered_on, expires_on, changed_on, deleted_on].map(day);
     (statuses.iter().map(RdapStatus::as_str).collect(), days)
@@ -211,7 +212,63 @@ fn implausible_dates_are_ignored() {
         ("registration", "2015-01-01"),
         ("reinstantiation", "2026-11-05"),
     ];
-    assert_eq!(outline(found(&events(&several), "example.com")).1[0], "2026-11-01");
+    let found = found(&events(&several), "example.com");
+    assert_eq!((found.latest.at, &*outline(found).1[0]), (None, "2026-11-01"));
+}
+
+#[test]
+fn the_latest_registration_has_its_second_and_its_registrar() {
+    let entity =
+        |roles: Value, card: Value| json!({"handle": "292", "roles": roles, "vcardArray": card});
+    let named =
+        |name: Value| json!(["vcard", [["version", {}, "text", "4.0"], ["fn", {}, "text", name]]]);
+    let dates = |times: &[&str]| -> Vec<Value> {
+        times.iter().map(|at| json!({"eventAction": "registration", "eventDate": at})).collect()
+    };
+    let second = "2026-11-20T19:00:03.250Z";
+    for (entities, times, registrar, at) in [
+        (
+            json!([
+                entity(json!(["abuse"]), named(json!("Help"))),
+                entity(json!(["Registrar"]), named(json!(" Example\n Inc. ")))
+            ]),
+            &["2010-01-01T00:00:00Z", "2026-11-20T20:00:03.25+01:00"][..],
+            Some("Example Inc."),
+            Some(second),
+        ),
+        (
+            json!([entity(json!("registrar"), named(json!("One")))]),
+            &[second],
+            Some("One"),
+            Some(second),
+        ),
+        (
+            json!([entity(json!(["registrar"]), json!(["vcard", []]))]),
+            &[second, "2026-11-20"],
+            Some("292"),
+            Some(second),
+        ),
+        (
+            json!([entity(json!(["registrar"]), named(json!(7)))]),
+            &[second, "2026-11-21"],
+            Some("292"),
+            None,
+        ),
+        (json!([{"roles": ["registrar"]}, [], 7, null, {"roles": {}}]), &[], None, None),
+        (
+            json!([entity(json!(["registrant"]), named(json!("A Person")))]),
+            &["2026-12-31T00:00:00Z"],
+            None,
+            None,
+        ),
+        (json!("registrar"), &["soon"], None, None),
+    ] {
+        let object = json!({"objectClassName": "domain", "ldhName": "example.com", "events": dates(times), "entities": entities});
+        let LatestRegistration { at: found_at, registrar: found_by } =
+            found(&object.to_string(), "example.com").latest;
+        assert_eq!(found_by.as_ref().map(Registrar::as_str), registrar, "{object}");
+        assert_eq!(found_at.map(|at| at.to_string()).as_deref(), at, "{object}");
+    }
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::service::checks::{Checked, Refused};
 use crate::service::watchlist::WatchRow;
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
-use crate::vocab::observation::Observation;
+use crate::vocab::observation::{LatestRegistration, Observation};
 
 /// Maximum wait of the page for a registry. A later result is shown on the next page load.
 const WAIT: Duration = Duration::from_secs(5);
@@ -79,6 +79,7 @@ impl RegistryView {
                 RegistryView::Seen(seen) => {
                     p.value.(seen_class(seen)) { (seen_word(seen)) }
                     @if let Some(basis) = seen_basis(seen, release, today) { p.detail { (basis) } }
+                    @if let Some(registration) = registration(seen) { p.detail { (registration) } }
                     p.detail { @if seen.is_verified() { span.confirmed { "✓ " } "Confirmed " } @else { "Checked " } (ago(seen.at, now)) }
                 }
                 RegistryView::Off => { p.value.soft { "Not checked" } p.detail { "Registry checks are off on this server." } }
@@ -95,6 +96,15 @@ impl RegistryView {
             }
         }
     }
+}
+
+/// Returns when and by whom the name was last registered: `Registered 24 Nov 2026 19:00:03 UTC at Example`.
+fn registration(seen: &Observation) -> Option<String> {
+    let LatestRegistration { at, registrar } = seen.registration;
+    let at = at.map(|at| at.instant().format(" %-d %b %Y %H:%M:%S UTC").to_string());
+    let by = registrar.map(|registrar| format!(" at {}", registrar.as_str()));
+    let is_known = seen.state.is_held() && (at.is_some() || by.is_some());
+    is_known.then(|| format!("Registered{}{}", at.unwrap_or_default(), by.unwrap_or_default()))
 }
 
 /// `POST /domain/{name}/check`: queries the registry, unless a fresh result exists.

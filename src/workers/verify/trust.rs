@@ -21,7 +21,7 @@ const FLIPS_MAX: u32 = 4;
 /// Minimum 404s of a server of which the share that the DNS contradicts is known.
 const MISSING_MIN: u32 = 5;
 
-/// What is known about a control.
+/// State of a control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
     /// The server has described a registered name.
