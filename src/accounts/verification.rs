@@ -98,7 +98,9 @@ impl Store {
     ) -> Result<(), WriteError> {
         for rows in rows.chunks(ROWS_MAX) {
             let evidence = rows.iter().map(|(_, seen)| seen.evidence).collect();
-            self.append(vec![Event::NamesVerified { rows: rows.to_vec(), evidence }], None).await?;
+            let registrations = rows.iter().map(|(_, seen)| seen.registration).collect();
+            let event = Event::NamesVerified { rows: rows.to_vec(), evidence, registrations };
+            self.append(vec![event], None).await?;
         }
         Ok(())
     }

@@ -39,7 +39,7 @@ use crate::vocab::ids::{
     AccountId, ClaimId, DeliveryId, KeyId, RuleId, SearchId, UnsubscribeToken,
 };
 use crate::vocab::name::DomainName;
-use crate::vocab::observation::Observation;
+use crate::vocab::observation::{LatestRegistration, Observation};
 use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
 use crate::vocab::watched_change::WatchedChange;
@@ -155,8 +155,12 @@ table! {
         28 ChannelsSwitched { 1 account: AccountId, 2 rule: RuleId; 3 off: Option<(Channel, SwitchedOff)> }
         /// The secret in the unsubscribe links of a rule was drawn, before its first mail was queued.
         29 UnsubscribeTokenSet { 1 account: AccountId, 2 rule: RuleId, 3 token: UnsubscribeToken; }
-        /// Watched names were observed. `evidence` has what the sources said about each row.
-        30 NamesVerified { 1 rows: Vec<(DomainName, Observation)>; 2 evidence: Vec<EvidenceSet> }
+        /// Watched names were observed. `evidence` has the statements of the sources about each row, and
+        /// `registrations` its registration.
+        30 NamesVerified {
+            1 rows: Vec<(DomainName, Observation)>;
+            2 evidence: Vec<EvidenceSet>, 3 registrations: Vec<LatestRegistration>,
+        }
         /// The owner saved the settings and channels of watch alerts.
         31 WatchAlertsSet { 1 account: AccountId, 2 settings: Box<WatchSettings>; }
         /// Nodes compute the digest of their state at this record, for comparison. It changes nothing.

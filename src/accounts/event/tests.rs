@@ -15,7 +15,9 @@ use crate::vocab::dqs::Dqs;
 use crate::vocab::dropped_name::DroppedName;
 use crate::vocab::evidence::{Evidence, EvidenceSet};
 use crate::vocab::money::Usd;
-use crate::vocab::observation::{ObservedBy, RdapState, RdapStatuses};
+use crate::vocab::observation::{
+    LatestRegistration, ObservedBy, RdapState, RdapStatuses, Registrar,
+};
 use crate::vocab::scope::{Scope, Scopes};
 use crate::vocab::secret::Secret;
 use crate::vocab::stage::Stage;
@@ -214,13 +216,25 @@ fn owned() -> Named {
     all
 }
 
+/// The kinds of the first version. The bytes of its sets do not change.
+fn first_kinds() -> ChangeKinds {
+    ChangeKinds::from(0xff)
+}
+
 /// Events of alerts and verification.
 fn outbox() -> Named {
     let (account, rule_id) = (ACCOUNT, rule().id);
     let matched = |text, stage| {
-        let (drop_date, release) = (day(), day().plus(35));
+        let (drop_date, release, release_second) = (day(), day().plus(35), None);
         let dqs = Dqs::new(70).expect("a score");
-        MatchedName(DroppedName { name: name(text), dqs, drop_date, release, stage })
+        MatchedName(DroppedName {
+            name: name(text),
+            dqs,
+            drop_date,
+            release,
+            release_second,
+            stage,
+        })
     };
     let names: Vec<_> = Stage::ALL.map(|stage| matched("example.co.uk", stage)).to_vec();
     let through = Watermark { batch: 0x0304, day: day() };
@@ -235,7 +249,7 @@ fn outbox() -> Named {
     let matches = vec![found(vec![2, 0], two.clone()), found(Vec::new(), Vec::new())];
     let list =
         |done, names, matches| Event::ListMatched { through, at: at(5), done, names, matches };
-    let changes = ChangeKind::ALL.map(|kind| WatchedChange {
+    let changes = first_kinds().iter().map(|kind| WatchedChange {
         kind,
         name: name("a.co.uk"),
         day: day(),
@@ -243,6 +257,7 @@ fn outbox() -> Named {
         dqs: Dqs::new(70),
         dqs_before: Dqs::new(60).filter(|_| kind == ChangeKind::Rescored),
     });
+    let changes: Vec<_> = changes.collect();
     let message = RecordedChanges {
         account,
         channel: 1,
@@ -278,7 +293,7 @@ fn outbox() -> Named {
         at: at(1),
     };
     let alerts = WatchAlerts {
-        kinds: ChangeKinds::ALL,
+        kinds: first_kinds(),
         digest: Some(hour(8)),
         quiet: Quiet::new(hour(22), hour(7)),
         zone: "Europe/Berlin".parse().expect("a zone"),
@@ -289,7 +304,13 @@ fn outbox() -> Named {
     let requeued =
         Event::DeliveryRequeued { account, rule: rule_id, delivery: delivery(0x33), at: at(8) };
     let token = UnsubscribeToken::new([0x55; 16]);
-    let verified = |states, evidence| Event::NamesVerified { rows: observations(states), evidence };
+    let verified = |states, evidence, registrations| Event::NamesVerified {
+        rows: observations(states),
+        evidence,
+        registrations,
+    };
+    let registered =
+        LatestRegistration { at: Some(at(7)), registrar: Registrar::new("Example Registrar") };
     let free = [Evidence::RdapNone, Evidence::Control, Evidence::NotDelegated];
     let evidence = vec![EvidenceSet::default(), free.into_iter().collect()];
     let (first, later) = RdapState::ALL.split_at(7);
@@ -306,8 +327,9 @@ fn outbox() -> Named {
         ("off, gone", switched(Some(off(OffReason::Gone)))),
         ("off, failing", switched(Some(off(OffReason::Failing)))),
         ("token", Event::UnsubscribeTokenSet { account, rule: rule_id, token }),
-        ("verified", verified(first, Vec::new())),
-        ("verified, evidence", verified(later, evidence)),
+        ("verified", verified(first, Vec::new(), Vec::new())),
+        ("verified, evidence", verified(later, evidence, Vec::new())),
+        ("verified, registered", verified(first, Vec::new(), vec![registered])),
         ("watch alerts", set(plain)),
         ("watch alerts, full", set(full)),
     ];
@@ -360,6 +382,7 @@ fn observations(states: &[RdapState]) -> Vec<(DomainName, Observation)> {
         statuses: RdapStatuses::from(1 << place),
         source: if place == 2 { ObservedBy::Dns } else { ObservedBy::Rdap },
         evidence: EvidenceSet::default(),
+        registration: LatestRegistration::default(),
     };
     let all = states.iter().copied().enumerate().map(seen);
     all.map(|seen| (name("a.com"), seen)).collect()

@@ -33,7 +33,6 @@ use crate::token::TokenDigest;
 use crate::vocab::claim::Vote;
 use crate::vocab::columns::Columns;
 use crate::vocab::day::Day;
-use crate::vocab::evidence::EvidenceSet;
 use crate::vocab::ids::{AccountId, DeliveryId, KeyId, RuleId};
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::Observation;
@@ -278,12 +277,12 @@ impl State {
             Event::ChangesMatched { through, at, upto, changes, messages } => {
                 self.queue_changes(through, at, upto, changes, messages);
             }
-            Event::NamesVerified { rows, evidence } => {
-                // Older records have no evidence.
-                let evidence =
-                    evidence.into_iter().chain(std::iter::repeat(EvidenceSet::default()));
-                for ((name, seen), evidence) in rows.iter().zip(evidence) {
-                    self.watched.observe(name, Observation { evidence, ..*seen });
+            Event::NamesVerified { rows, evidence, registrations } => {
+                // Older records have rows alone.
+                for (at, (name, seen)) in rows.iter().enumerate() {
+                    let evidence = evidence.get(at).copied().unwrap_or_default();
+                    let registration = registrations.get(at).copied().unwrap_or_default();
+                    self.watched.observe(name, Observation { evidence, registration, ..*seen });
                 }
             }
             Event::Checkpoint { .. } => {}

@@ -5,7 +5,7 @@ use crate::data::fields::row;
 use crate::data::sorted::Sorted;
 use crate::vocab::evidence::EvidenceSet;
 use crate::vocab::name::DomainName;
-use crate::vocab::observation::{FormerState, Observation, RdapState};
+use crate::vocab::observation::{FormerState, LatestRegistration, Observation, RdapState};
 
 /// Number of former states kept for a name.
 const FORMER_MAX: usize = 8;
@@ -36,9 +36,11 @@ pub struct ObservedRow {
     pub former: Vec<FormerState>,
     pub change: u64,
     pub evidence: EvidenceSet,
+    pub registration: LatestRegistration,
 }
 
-row!(ObservedRow { 1 name, 2 observation } optional { 3 former, 4 change, 5 evidence });
+row!(ObservedRow { 1 name, 2 observation }
+    optional { 3 former, 4 change, 5 evidence, 6 registration });
 
 /// A change of the registry state of a watched name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,8 +119,8 @@ impl Watched {
 
     /// Adds a row of a snapshot, before the watchers are added.
     pub fn put(&mut self, row: ObservedRow) {
-        let ObservedRow { name, observation, former, change, evidence } = row;
-        let observation = Some(Observation { evidence, ..observation });
+        let ObservedRow { name, observation, former, change, evidence, registration } = row;
+        let observation = Some(Observation { evidence, registration, ..observation });
         self.names.insert(name, WatchedEntry { watchers: 0, observation, former, change });
     }
 
@@ -138,8 +140,8 @@ impl Watched {
             let WatchedEntry { observation, former, change, .. } = entry;
             let (name, former) = (name.clone(), former.clone());
             let observation = (*observation)?;
-            let evidence = observation.evidence;
-            Some(ObservedRow { name, observation, former, change: *change, evidence })
+            let Observation { evidence, registration, .. } = observation;
+            Some(ObservedRow { name, observation, former, change: *change, evidence, registration })
         })
     }
 

@@ -11,7 +11,9 @@ use crate::vocab::limits::{
     DELIVERIES_KEPT_MAX, FAILED_WITH_NAMES_MAX, MESSAGE_NAMES_MAX, TEST_NAMES_MAX,
     TESTS_PER_DAY_MAX,
 };
-use crate::vocab::observation::{Observation, ObservedBy, RdapState, RdapStatuses};
+use crate::vocab::observation::{
+    LatestRegistration, Observation, ObservedBy, RdapState, RdapStatuses,
+};
 use crate::vocab::stage::Stage;
 use crate::vocab::watermark::Watermark;
 
@@ -33,6 +35,7 @@ fn table(names: usize) -> Arc<[MatchedName]> {
         dqs: Dqs::new(70).expect("a score"),
         drop_date: today(),
         release: today().plus(35),
+        release_second: None,
         stage: Stage::Redemption,
     };
     (0..names).map(|place| MatchedName(name(place))).collect()
@@ -524,6 +527,7 @@ fn observations_are_kept_while_a_name_is_watched() {
         evidence: [Evidence::RdapNone, Evidence::Control, Evidence::NotDelegated]
             .into_iter()
             .collect(),
+        registration: LatestRegistration::default(),
     };
     let observe = |world: &World, text, observation| {
         let rows = vec![(name(text), observation)];

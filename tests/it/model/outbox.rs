@@ -13,8 +13,11 @@ use dropdex::vocab::dqs::Dqs;
 use dropdex::vocab::dropped_name::DroppedName;
 use dropdex::vocab::evidence::EvidenceSet;
 use dropdex::vocab::ids::{AccountId, DeliveryId, RuleId, UnsubscribeToken};
-use dropdex::vocab::observation::{Observation, ObservedBy, RdapState, RdapStatuses};
+use dropdex::vocab::observation::{
+    LatestRegistration, Observation, ObservedBy, RdapState, RdapStatuses, Registrar,
+};
 use dropdex::vocab::plan::Plan;
+use dropdex::vocab::release_time::SecondOfDay;
 use dropdex::vocab::stage::Stage;
 use dropdex::vocab::time::UnixMs;
 use dropdex::vocab::watermark::Watermark;
@@ -155,6 +158,7 @@ impl Run {
                     dqs: Dqs::new(self.rng.below(101) as u8).expect("a score"),
                     drop_date: day,
                     release: day.plus(self.rng.below(40) as i32),
+                    release_second: SecondOfDay::new(self.rng.below(172_800) as u32),
                     stage: *self.rng.pick(&Stage::ALL),
                 })
             })
@@ -487,6 +491,13 @@ impl Run {
                     statuses: RdapStatuses::from(self.rng.below(1 << 20) as u32),
                     source: *self.rng.pick(&[ObservedBy::Dns, ObservedBy::Rdap]),
                     evidence: EvidenceSet::from(self.rng.below(1 << 11) as u16),
+                    registration: LatestRegistration {
+                        at: self
+                            .rng
+                            .maybe(50, |rng| rng.below(1 << 40) as u64)
+                            .and_then(UnixMs::new),
+                        registrar: self.rng.maybe(50, |_| "Ünï Names").and_then(Registrar::new),
+                    },
                 };
                 (name(&self.domain()), observation)
             })

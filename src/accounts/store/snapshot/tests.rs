@@ -26,7 +26,8 @@ use crate::vocab::dropped_name::DroppedName;
 use crate::vocab::evidence::EvidenceSet;
 use crate::vocab::ids::{ClaimId, KeyId, SearchId};
 use crate::vocab::observation::{
-    FormerState, Observation, ObservedBy, RdapState, RdapStatus, RdapStatuses,
+    FormerState, LatestRegistration, Observation, ObservedBy, RdapState, RdapStatus, RdapStatuses,
+    Registrar,
 };
 use crate::vocab::plan::Plan;
 use crate::vocab::scope::{Scope, Scopes};
@@ -126,7 +127,8 @@ fn the_bytes_of_a_snapshot_never_change() {
         ("notes", noted()),
         ("watch alerts", watching()),
         ("the rest", others()),
-        ("evidence", proven()),
+        ("evidence", proven(LatestRegistration::default())),
+        ("registration", proven(registered())),
     ];
     let ours: String = all.into_iter().map(line).collect();
     assert_eq!(ours, include_str!("../../../../tests/golden/accounts-snapshot-0.1.hex"));
@@ -138,6 +140,7 @@ fn matched(text: &str) -> Arc<MatchedName> {
         dqs: Dqs::new(70).expect("a score"),
         drop_date: day(),
         release: day().plus(35),
+        release_second: None,
         stage: Stage::Redemption,
     }))
 }
@@ -192,6 +195,7 @@ fn sending() -> Frozen {
         statuses: RdapStatuses::NONE.with(RdapStatus::Active),
         source: ObservedBy::Rdap,
         evidence: EvidenceSet::default(),
+        registration: LatestRegistration::default(),
     };
     state.watched.add(&name("b.com"));
     state.watched.observe(&name("b.com"), seen);
@@ -242,14 +246,24 @@ fn noted() -> Frozen {
             statuses,
             source: ObservedBy::Rdap,
             evidence: EvidenceSet::default(),
+            registration: LatestRegistration::default(),
         };
         state.watched.observe(&name("a.com"), seen);
     }
     state
 }
 
-/// Adds a watched name with what the sources said about it.
-fn proven() -> Frozen {
+/// The kinds of the first version. The bytes of its sets do not change.
+fn first_kinds() -> ChangeKinds {
+    ChangeKinds::from(0xff)
+}
+
+fn registered() -> LatestRegistration {
+    LatestRegistration { at: Some(at(8)), registrar: Registrar::new("Example") }
+}
+
+/// Adds a watched name with the statements of the sources about it.
+fn proven(registration: LatestRegistration) -> Frozen {
     let mut state = frozen(Vec::new());
     let seen = Observation {
         state: RdapState::Available,
@@ -258,6 +272,7 @@ fn proven() -> Frozen {
         statuses: RdapStatuses::NONE,
         source: ObservedBy::Rdap,
         evidence: EvidenceSet::from(0b101),
+        registration,
     };
     state.watched.add(&name("b.com"));
     state.watched.observe(&name("b.com"), seen);
@@ -333,7 +348,7 @@ fn watching() -> Frozen {
     let channels = vec![Channel::Email, Channel::Webhook { url }];
     let hour = |hour| Hour::new(hour).expect("an hour");
     let alerts = WatchAlerts {
-        kinds: ChangeKinds::ALL,
+        kinds: first_kinds(),
         digest: Some(hour(8)),
         quiet: Quiet::new(hour(22), hour(7)),
         zone: "Europe/Berlin".parse().expect("a zone"),
@@ -346,7 +361,7 @@ fn watching() -> Frozen {
         dqs: Dqs::new(70),
         dqs_before: Dqs::new(60),
     });
-    let own = EntryAlerts { kinds: ChangeKinds::ALL, channels: vec!["email".into()] };
+    let own = EntryAlerts { kinds: first_kinds(), channels: vec!["email".into()] };
     let own = WatchRow { alerts: Some(own), ..watch("a.com") };
     let mute = WatchRow { alerts: Some(EntryAlerts::default()), ..watch("b.com") };
     let mut full = (*account(8, Vec::new(), vec![own, mute])).clone();
@@ -406,6 +421,7 @@ fn state_changes_round_trip() {
         statuses: RdapStatuses::NONE,
         source: ObservedBy::Rdap,
         evidence: EvidenceSet::from(0b101),
+        registration: LatestRegistration::default(),
     };
     for text in ["a.com", "b.com"] {
         state.watched.add(&name(text));

@@ -490,7 +490,9 @@ pub fn converted(event: Event, state: &State) -> Option<New> {
         Event::ChangesMatched { through, upto, at, changes, messages } => {
             New::ChangesMatched { through, at, upto, changes, messages: all(messages) }
         }
-        Event::NamesVerified { rows } => New::NamesVerified { rows, evidence: Vec::new() },
+        Event::NamesVerified { rows } => {
+            New::NamesVerified { rows, evidence: Vec::new(), registrations: Vec::new() }
+        }
         Event::Checkpoint { id } => New::Checkpoint { id },
         Event::LeadTaken { lead } => New::LeadTaken { lead: lead.into() },
         Event::FilesAnnounced { publication } => {

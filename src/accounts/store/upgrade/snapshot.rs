@@ -23,7 +23,6 @@ use crate::token::TokenDigest;
 use crate::vocab::claim::Vote;
 use crate::vocab::columns::Columns;
 use crate::vocab::day::Day;
-use crate::vocab::evidence::EvidenceSet;
 use crate::vocab::ids::{AccountId, ClaimId, RuleId, SearchId, UnsubscribeToken};
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::{FormerState, Observation};
@@ -139,9 +138,15 @@ impl Pending {
             Item::Observed(rows) => {
                 for (name, observation) in rows {
                     let (former, change) = (Vec::new(), 0);
-                    let evidence = EvidenceSet::default();
-                    let row =
-                        ObservedRow { name: name.clone(), observation, former, change, evidence };
+                    let (evidence, registration) = Default::default();
+                    let row = ObservedRow {
+                        name: name.clone(),
+                        observation,
+                        former,
+                        change,
+                        evidence,
+                        registration,
+                    };
                     self.observed.insert(name, row);
                 }
             }
