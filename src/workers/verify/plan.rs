@@ -22,15 +22,22 @@ use crate::vocab::ids::AccountId;
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::{Observation, RdapState};
 use crate::vocab::rdap::{Bootstrap, RdapBase};
+use crate::vocab::release_time::{Certainty, ReleaseTime};
 use crate::vocab::stage::{Periods, Stage};
 use crate::vocab::time::UnixMs;
 
-const HOUR_MS: u64 = 3_600_000;
+const MINUTE_MS: u64 = 60_000;
+const HOUR_MS: u64 = 60 * MINUTE_MS;
 /// Days before and after the computed release during which a name counts as near it; registries may
 /// deviate from the date by some days.
 pub const NEAR_DAYS: i32 = 7;
 /// Interval for a name near its release, which may change within a day.
 pub const NEAR_AGAIN_MS: u64 = 6 * HOUR_MS;
+/// Minutes after the hour of a release at which the registry is asked. Until the first, it has nothing new
+/// to say.
+const AFTER_HOUR_MINUTES: [u64; 3] = [2, 10, 60];
+/// Age of an observation that need not be renewed before the hour of a release.
+const FRESH_MS: u64 = 24 * HOUR_MS;
 /// Interval for a name in redemption, which may be restored on any day.
 pub const REDEMPTION_AGAIN_MS: u64 = 24 * HOUR_MS;
 /// Interval for any other name: a registration lasts a year or longer.
@@ -91,7 +98,7 @@ impl DropDays {
             return DropDays::default();
         };
         let computed = Periods::for_tld(name.tld()).effective_release(dropped, None);
-        let listed_release = release.filter(|release| *release != computed);
+        let listed_release = release.map(|it| it.day).filter(|release| *release != computed);
         DropDays { dropped: Some(dropped), listed_release }
     }
 
@@ -207,7 +214,7 @@ fn prioritise(
     // Without a date in the index, the registry's status decides: pendingDelete lasts at most five
     // days (ICANN policy).
     let days = days.or((seen.state == RdapState::PendingDelete).then_some(0));
-    let stage = known.and_then(|facts| facts.stage).map(|(stage, _)| stage);
+    let stage = known.and_then(|facts| facts.stage);
     let in_redemption = seen.state == RdapState::Redemption
         || stage == Some(Stage::Redemption) && !seen.state.is_held();
     let again_ms = match days {
@@ -215,19 +222,48 @@ fn prioritise(
         None if in_redemption => REDEMPTION_AGAIN_MS,
         None => REST_AGAIN_MS,
     };
+    let by_hour = days.and(known).and_then(|facts| due_by_hour(&target.name, facts, seen.at, time));
     // If the clock was set back, names stay due.
-    let is_due = time.now.get().abs_diff(seen.at.get()) >= again_ms;
+    let is_due = by_hour.unwrap_or_else(|| time.now.get().abs_diff(seen.at.get()) >= again_ms);
     is_due.then(|| match days {
         Some(days) => (Urgency::Near, (days, seen.at.get())),
         None => (Urgency::Rest, (0, seen.at.get())),
     })
 }
 
+/// Whether a name is due because of the hour of its release; `None` if the hour does not decide.
+fn due_by_hour(
+    name: &DomainName,
+    facts: &NameFacts,
+    seen: UnixMs,
+    time: &PlanTime,
+) -> Option<bool> {
+    let release = facts.release.filter(|_| facts.stage.is_some())?;
+    let hour = ReleaseTime::of(name.tld(), release);
+    let now = time.now.get();
+    let has_passed = |at: u64| seen.get() < at && at <= now;
+    let Some(at) = hour.at else {
+        let end = UnixMs::from_instant(release.day.plus(1).start()).get();
+        let [after, ..] = AFTER_HOUR_MINUTES;
+        let is_over = hour.certainty == Certainty::Day && has_passed(end + after * MINUTE_MS);
+        return is_over.then_some(true);
+    };
+    let moments = AFTER_HOUR_MINUTES.map(|minutes| at.get() + minutes * MINUTE_MS);
+    let [first, .., last] = moments;
+    if moments.into_iter().any(has_passed) {
+        return Some(true);
+    }
+    // The day begins before the hour. A name that was not asked about for long is not left out.
+    let is_fresh = first < seen.get() + FRESH_MS;
+    let waits = time.today >= release.day && now < first && is_fresh;
+    (waits || (first..last).contains(&now)).then_some(false)
+}
+
 /// Days between today and the release of a name near it. `None` for other names, and for names
 /// observed as registered, which stay registered for a year.
 fn days_from_release(facts: &NameFacts, seen: Option<RdapState>, time: &PlanTime) -> Option<i32> {
-    let (stage, release) = facts.stage?;
-    let days = release.days_since(time.today).abs();
+    let (stage, release) = facts.stage.zip(facts.release)?;
+    let days = release.day.days_since(time.today).abs();
     let near = matches!(stage, Stage::PendingDelete | Stage::Catchable) || days <= NEAR_DAYS;
     (near && !seen.is_some_and(RdapState::is_held)).then_some(days)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::evidence::EvidenceSet;
-use crate::vocab::observation::{ObservedBy, RdapStatuses};
+use crate::vocab::observation::{LatestRegistration, ObservedBy, RdapStatuses};
 
 const TODAY: &str = "2026-11-21";
 
@@ -34,6 +34,7 @@ fn seen(state: RdapState, at: UnixMs, registered_on: Option<&str>) -> Observatio
         statuses: RdapStatuses::NONE,
         source: ObservedBy::Rdap,
         evidence: EvidenceSet::default(),
+        registration: LatestRegistration::default(),
     }
 }
 
@@ -53,8 +54,8 @@ fn drop_in(days: i32) -> NameFacts {
     NameFacts {
         dqs: Dqs::new(50).expect("a score"),
         latest_drop: Some(release.plus(-35)),
-        release: Some(release),
-        stage: Some((Stage::on(day(TODAY), release, 5, 5), release)),
+        release: Some(release.into()),
+        stage: Some(Stage::on(day(TODAY), release, 5, 5)),
         registered_again: false,
     }
 }
@@ -113,7 +114,7 @@ fn the_last_observation_determines_the_interval() {
     let minute = 60_000;
     for (state, release_in, again_ms) in [
         (RdapState::PendingDelete, Some(3), NEAR_AGAIN_MS),
-        (RdapState::Available, Some(0), NEAR_AGAIN_MS),
+        (RdapState::Available, Some(1), NEAR_AGAIN_MS),
         (RdapState::Available, Some(-4), NEAR_AGAIN_MS),
         (RdapState::Available, Some(-NEAR_DAYS), NEAR_AGAIN_MS),
         (RdapState::Available, Some(-NEAR_DAYS - 1), REST_AGAIN_MS),
@@ -137,6 +138,49 @@ fn the_last_observation_determines_the_interval() {
         };
         assert!(due(again_ms), "{state} {release_in:?}");
         assert!(!due(again_ms - minute), "{state} {release_in:?}");
+    }
+}
+
+#[test]
+fn the_hour_of_a_release_determines_when_to_ask() {
+    let plan_at = |name: &str, seen_at: &str, now: &str| {
+        let now = at(now);
+        let time = PlanTime { now, today: Day::from_instant(now.instant()).expect("a day") };
+        let observation = seen(RdapState::PendingDelete, at(seen_at), None);
+        let targets = vec![target(name, &[1], Some(observation))];
+        let facts = |_: &DomainName| {
+            let release = day("2026-11-24");
+            Some(NameFacts {
+                release: Some(release.into()),
+                stage: Some(Stage::on(time.today, release, 5, 5)),
+                ..drop_in(0)
+            })
+        };
+        let bootstrap = Bootstrap::compiled();
+        let plan = VerifyPlan::new(targets, &bootstrap, &time, facts, |_| Some(0), |_| None);
+        plan.dns.len() + plan.rdap.values().map(VecDeque::len).sum::<usize>() == 1
+    };
+    for (name, seen_at, now, expected) in [
+        // .com names are released from 19:00.
+        ("a.com", "2026-11-23T10:00:00Z", "2026-11-23T16:00:00Z", true),
+        ("a.com", "2026-11-23T23:00:00Z", "2026-11-24T18:59:00Z", false),
+        ("a.com", "2026-11-23T18:00:00Z", "2026-11-24T18:59:00Z", true),
+        ("a.com", "2026-11-23T23:00:00Z", "2026-11-24T19:01:00Z", false),
+        ("a.com", "2026-11-23T23:00:00Z", "2026-11-24T19:02:00Z", true),
+        ("a.com", "2026-11-24T19:02:10Z", "2026-11-24T19:09:00Z", false),
+        ("a.com", "2026-11-24T19:02:10Z", "2026-11-24T19:10:00Z", true),
+        ("a.com", "2026-11-24T19:10:10Z", "2026-11-24T19:59:00Z", false),
+        ("a.com", "2026-11-24T19:10:10Z", "2026-11-24T20:00:00Z", true),
+        ("a.com", "2026-11-24T20:00:10Z", "2026-11-25T01:59:00Z", false),
+        ("a.com", "2026-11-24T20:00:10Z", "2026-11-25T02:01:00Z", true),
+        // Those of .fr on some hour of the day.
+        ("a.fr", "2026-11-24T20:00:00Z", "2026-11-24T23:00:00Z", false),
+        ("a.fr", "2026-11-24T20:00:00Z", "2026-11-25T00:02:00Z", true),
+        ("a.fr", "2026-11-24T17:00:00Z", "2026-11-24T23:00:00Z", true),
+        // Nothing is known of .museum.
+        ("a.museum", "2026-11-24T20:00:00Z", "2026-11-25T00:02:00Z", false),
+    ] {
+        assert_eq!(plan_at(name, seen_at, now), expected, "{name} {seen_at} {now}");
     }
 }
 
