@@ -188,7 +188,7 @@ fn append(
     changes: &[DropChange],
     as_of: AsOf,
 ) -> anyhow::Result<()> {
-    let mark = Mark { generation: 2, batch: 2, day: as_of.today, registry: 0 };
+    let mark = Mark { generation: 2, batch: 2, day: as_of.today, registry: 0, hours: None };
     appender.append(mark, |writer| {
         changes.iter().try_for_each(|change| {
             let drop = index.listed_drop(change.place, as_of);

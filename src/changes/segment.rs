@@ -28,6 +28,7 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::file_error::{AtPath, FileError};
 use crate::vocab::name::DomainName;
+use crate::vocab::time::UnixMs;
 
 const MAGIC: &[u8; 8] = b"DDXCHNGS";
 /// Incremented when the layout changes.
@@ -77,6 +78,9 @@ pub struct Mark {
     pub day: Day,
     /// Number of the newest state change of a watched name.
     pub registry: u64,
+    /// Releases up to an hour after this instant are announced. Logs of older versions lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hours: Option<UnixMs>,
 }
 
 /// Metadata of a file.

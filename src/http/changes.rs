@@ -31,18 +31,20 @@ use crate::json;
 use crate::parse;
 use crate::query::params::{ChangesQuery, Params, sequence};
 use crate::response::event_stream;
-use crate::rows::push_quoted_day;
+use crate::rows::{push_quoted_day, push_quoted_instant};
 use crate::service::account_turns::{AccountTurn, OneAtATime};
 use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::error::ApiError;
 use crate::service::work;
 use crate::vocab::budget;
-use crate::vocab::change::{ChangeKind, ChangeKinds, ChangeSource};
+use crate::vocab::change::{ChangeKind, ChangeKinds, ChangeSource, is_personal};
 use crate::vocab::day::Day;
 use crate::vocab::ids::AccountId;
 use crate::vocab::limits::STREAMS_PER_ACCOUNT;
+use crate::vocab::release_time::{Certainty, ReleaseTime};
 use crate::vocab::scope::Scope;
+use crate::vocab::time::UnixMs;
 use dropdex_changes::{ChangeEntry, ChangeLog, ReadError};
 
 /// Time between two keep-alive messages of a stream.
@@ -131,6 +133,15 @@ struct ChangeRow<'a> {
     /// Effective release at the time; `null` without a drop.
     #[schema(value_type = Option<String>, format = Date, required)]
     release_date: Option<Day>,
+    /// Start of that release; `null` unless the registry releases names of the suffix at a known hour.
+    #[schema(value_type = Option<String>, format = DateTime, required)]
+    release_at: Option<UnixMs>,
+    /// How sure the hour is; `null` without a drop.
+    #[schema(required)]
+    release_certainty: Option<Certainty>,
+    /// Minutes from `releaseAt`, or from the start of the day, within which the name is released.
+    #[schema(required)]
+    release_window_minutes: Option<u16>,
 }
 
 /// A long poll or a stream in progress, counted until it is dropped.
@@ -265,9 +276,9 @@ impl ChangesReader {
     }
 }
 
-/// Whether an account may see an event. Events from the registry reveal that a name is watched.
+/// Whether an account may see an event.
 fn is_visible(entry: &ChangeEntry<'_>, user: &UserData) -> bool {
-    entry.source != ChangeSource::Registry
+    !is_personal(entry.kind, entry.source)
         || user
             .watch(&entry.domain())
             .is_some_and(|watch| Day::nearest(watch.added_at.instant()) <= entry.day)
@@ -336,7 +347,7 @@ impl ChangesPage {
 
 /// Appends an event as a JSON object. Names need no escapes.
 fn push_row(seq: u64, entry: &ChangeEntry<'_>, out: &mut Vec<u8>) {
-    let ChangeEntry { kind, source, name, day, dqs, dqs_before, release, .. } = *entry;
+    let ChangeEntry { kind, source, name, label_len, day, dqs, dqs_before, release } = *entry;
     let verified = source != ChangeSource::Calendar;
     let _ = write!(out, "{{\"seq\":{seq},\"event\":\"{kind}\",\"domain\":\"{name}\",\"day\":");
     push_quoted_day(out, day);
@@ -353,7 +364,19 @@ fn push_row(seq: u64, entry: &ChangeEntry<'_>, out: &mut Vec<u8>) {
         Some(release) => push_quoted_day(out, release),
         None => out.extend_from_slice(b"null"),
     }
-    out.push(b'}');
+    let time = release.map(|day| ReleaseTime::of(&name[usize::from(label_len) + 1..], day.into()));
+    out.extend_from_slice(b",\"releaseAt\":");
+    push_quoted_instant(out, time.and_then(|it| it.at));
+    match time {
+        Some(ReleaseTime { certainty, window_minutes, .. }) => {
+            let _ = write!(
+                out,
+                ",\"releaseCertainty\":\"{}\",\"releaseWindowMinutes\":{window_minutes}}}",
+                certainty.as_str()
+            );
+        }
+        None => out.extend_from_slice(b",\"releaseCertainty\":null,\"releaseWindowMinutes\":null}"),
+    }
 }
 
 /// An event stream being sent.

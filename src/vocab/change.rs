@@ -34,6 +34,8 @@ named_enum! {
         RegisteredAgain = "registered_again",
         /// The score rose or fell by 5 points or more.
         Rescored = "rescored",
+        /// The registry releases the name within the next hour. Only for watched names whose hour is known.
+        DropsInAnHour = "drops_in_an_hour",
     }
 }
 
@@ -108,8 +110,7 @@ named_enum! {
         List = "list",
         /// The calendar: expected from the lifecycle of the suffix.
         Calendar = "calendar",
-        /// A response of the registry about a watched name. Only accounts that watch the name may
-        /// see the event, because it reveals that the name is watched.
+        /// A response of the registry about a watched name.
         Registry = "registry",
     }
 }
@@ -130,6 +131,11 @@ pub struct Change {
     pub dqs_before: Option<Dqs>,
     /// Effective release of the latest drop at the time, if there is a drop.
     pub release: Option<Day>,
+}
+
+/// Returns true if an event reveals that its name is watched. Only accounts that watch it may see it.
+pub fn is_personal(kind: ChangeKind, source: ChangeSource) -> bool {
+    source == ChangeSource::Registry || kind == ChangeKind::DropsInAnHour
 }
 
 impl Change {

@@ -41,6 +41,7 @@ impl WatchedChange {
             ChangeKind::PendingDelete => format!("is expected in pending delete, {day}"),
             ChangeKind::DropsTomorrow => format!("drops tomorrow, {}", day.plus(1)),
             ChangeKind::DropsToday => format!("drops today, {day}"),
+            ChangeKind::DropsInAnHour => format!("drops within an hour, {day}"),
             ChangeKind::Available if self.verified => format!("is available, verified {day}"),
             ChangeKind::Available => format!("is expected to be available, not verified, {day}"),
             ChangeKind::Renewed => format!("was renewed, {day}"),

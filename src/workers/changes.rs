@@ -1,5 +1,6 @@
 //! Derives the events of names (`data/docs/changes.md`) and appends them to the log: when a generation
-//! goes live, at midnight UTC, and after registry responses about watched names.
+//! goes live, at midnight UTC, after registry responses about watched names, and before the hour of their
+//! release.
 //!
 //! Events are derived from durable state: the generation, the day, and the numbered state changes of
 //! watched names. The log's mark records how far that state has been processed. The mark is written
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use chrono::TimeDelta;
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
@@ -27,7 +29,10 @@ use crate::vocab::change::{ChangeKind, ChangeSource};
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 use crate::vocab::dropped_name::DroppedName;
+use crate::vocab::name::DomainName;
 use crate::vocab::observation::RdapState;
+use crate::vocab::release_time::ReleaseTime;
+use crate::vocab::time::UnixMs;
 
 /// Interval at which the clock is read, because timers do not fire when the clock is set.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -35,6 +40,10 @@ const PERIOD: Duration = Duration::from_secs(1);
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 /// Minimum time between two derivations from registry responses, so that several share one write.
 const REGISTRY_GAP: Duration = Duration::from_secs(1);
+/// Interval at which the hours of watched names are compared with the clock.
+const HOURS_PERIOD: Duration = Duration::from_secs(5 * 60);
+/// A release is announced at most this long before its hour.
+const ANNOUNCED_AHEAD: TimeDelta = TimeDelta::hours(1);
 /// Maximum number of missed days whose events are derived; more than the log keeps.
 const MISSED_DAYS_MAX: i32 = 100;
 
@@ -88,6 +97,7 @@ impl Deriving {
         let mut ticks = interval(PERIOD);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
+            let begun = Instant::now();
             match self.derive(base.clone()).await {
                 Ok(derived) => base = derived,
                 Err(err) => {
@@ -106,7 +116,8 @@ impl Deriving {
                     _ = ticks.tick() => {
                         let today = self.clock.today();
                         let is_due = |day| day < today || today.replaces(day) && self.clock.corrects();
-                        if self.log.mark().is_some_and(|mark| is_due(mark.day)) {
+                        let is_due = self.log.mark().is_some_and(|mark| is_due(mark.day));
+                        if is_due || begun.elapsed() >= HOURS_PERIOD {
                             break;
                         }
                     }
@@ -129,6 +140,7 @@ impl Deriving {
             store: self.store.clone(),
             log: Arc::clone(&self.log),
             as_of: AsOf { today: self.clock.today(), catch_days: self.catch_days },
+            now: UnixMs::from_instant(self.clock.now()),
             corrects: self.clock.corrects(),
         };
         Ok(tokio::task::spawn_blocking(move || derivation.run(base)).await??)
@@ -147,6 +159,7 @@ struct Derivation {
     store: Store,
     log: Arc<Appender>,
     as_of: AsOf,
+    now: UnixMs,
     /// Whether a mark so far ahead was set by a wrong clock.
     corrects: bool,
 }
@@ -158,7 +171,8 @@ impl Derivation {
         let (newest, state_changes) =
             self.store.state_changes(self.log.mark().map_or(u64::MAX, |mark| mark.registry));
         let Some(mut mark) = self.log.mark() else {
-            let mark = Mark { generation, batch, day: self.as_of.today, registry: newest };
+            let (day, hours) = (self.as_of.today, Some(self.now));
+            let mark = Mark { generation, batch, day, registry: newest, hours };
             self.log.append(mark, |_| Ok(()))?;
             return Ok(Some(self.index));
         };
@@ -173,7 +187,8 @@ impl Derivation {
         if self.corrects && self.as_of.today < mark.day && self.as_of.today.replaces(mark.day) {
             tracing::warn!(was = %mark.day, now = %self.as_of.today, "changes were derived up to the day of a wrong clock");
             mark.day = self.as_of.today;
-            self.append(mark, &self.index, &[], &[])?;
+            mark.hours = mark.hours.min(Some(self.now));
+            self.append(mark, &self.index, &[], Watched::default())?;
         }
         let first_missed = self.as_of.today.plus(-MISSED_DAYS_MAX);
         if mark.day < first_missed {
@@ -183,20 +198,39 @@ impl Derivation {
             mark.day = mark.day.plus(1);
             let of_day = base.as_ref().unwrap_or(&self.index);
             let changes = of_day.changes_of_day(mark.day, mark.batch);
-            self.append(mark, of_day, &changes, &[])?;
+            self.append(mark, of_day, &changes, Watched::default())?;
         }
         if is_newer {
             let as_of = AsOf { today: mark.day, ..self.as_of };
             let changes = self.index.changes_of_lists(base.as_deref(), mark.batch, as_of);
             mark = Mark { generation, batch, ..mark };
-            self.append(mark, &self.index, &changes, &[])?;
+            self.append(mark, &self.index, &changes, Watched::default())?;
         }
         // The number is lower than before, because the accounts were restored from an older backup.
         if newest != mark.registry {
             mark.registry = newest;
-            self.append(mark, &self.index, &[], &state_changes)?;
+            let watched = Watched { states: &state_changes, near: &[] };
+            self.append(mark, &self.index, &[], watched)?;
+        }
+        let near = mark.hours.map(|since| self.near(since)).unwrap_or_default();
+        if !near.is_empty() || mark.hours.is_none() {
+            mark.hours = Some(self.now);
+            self.append(mark, &self.index, &[], Watched { states: &[], near: &near })?;
         }
         Ok((mark.generation == generation).then_some(self.index))
+    }
+
+    /// Returns the watched names that are released within an hour and were not at `since`.
+    fn near(&self, since: UnixMs) -> Vec<DomainName> {
+        let is_near = |name: &DomainName| {
+            let facts = self.index.facts(name, self.as_of);
+            let release = facts.filter(|facts| facts.stage.is_some())?.release?;
+            let at = ReleaseTime::of(name.tld(), release).at?.instant();
+            let announced = UnixMs::from_instant(at - ANNOUNCED_AHEAD);
+            (since < announced && announced <= self.now && self.now.instant() < at).then_some(())
+        };
+        let watched = self.store.verification_targets().into_iter().map(|target| target.name);
+        watched.filter(|name| is_near(name).is_some()).collect()
     }
 
     /// Opens the generation of the last derivation, if it still exists.
@@ -221,13 +255,13 @@ impl Derivation {
         }
     }
 
-    /// Appends the changes of docs of `index`, and the changes that registries reported.
+    /// Appends the changes of docs of `index`, and those of watched names.
     fn append(
         &self,
         mark: Mark,
         index: &Index,
         changes: &[DropChange],
-        observed: &[StateChange],
+        watched: Watched<'_>,
     ) -> Result<(), SegmentError> {
         let begun = Instant::now();
         let mut counts = [0u64; ChangeKind::ALL.len()];
@@ -252,22 +286,29 @@ impl Derivation {
                     },
                 )?;
             }
-            for change in observed {
+            let mut push_watched = |name: &DomainName, kind, source, day| {
+                let facts = index.facts(name, self.as_of);
+                let pending = facts.filter(|facts| facts.stage.is_some());
+                let entry = ChangeEntry {
+                    kind,
+                    source,
+                    name: name.as_str(),
+                    label_len: name.label_len(),
+                    day,
+                    dqs: facts.map(|facts| facts.dqs),
+                    dqs_before: None,
+                    release: pending.and_then(|facts| facts.release).map(|release| release.day),
+                };
+                push(writer, &entry)
+            };
+            for change in watched.states {
                 let Some(kind) = kind_of(change) else { continue };
-                let facts = index.facts(&change.name, self.as_of);
-                push(
-                    writer,
-                    &ChangeEntry {
-                        kind,
-                        source: ChangeSource::Registry,
-                        name: change.name.as_str(),
-                        label_len: change.name.label_len(),
-                        day: Day::nearest(change.observation.at.instant()),
-                        dqs: facts.map(|facts| facts.dqs),
-                        dqs_before: None,
-                        release: facts.and_then(|facts| facts.stage).map(|(_, release)| release),
-                    },
-                )?;
+                let day = Day::nearest(change.observation.at.instant());
+                push_watched(&change.name, kind, ChangeSource::Registry, day)?;
+            }
+            for name in watched.near {
+                let kind = ChangeKind::DropsInAnHour;
+                push_watched(name, kind, ChangeSource::Calendar, mark.day)?;
             }
             Ok(())
         })?;
@@ -275,12 +316,21 @@ impl Derivation {
             metrics::counter!("dropdex_changes_total", "kind" => kind.as_str()).increment(count);
         }
         let took = begun.elapsed();
-        if written > 0 && observed.is_empty() {
+        if written > 0 && watched.states.is_empty() && watched.near.is_empty() {
             let (day, batch, ms) = (mark.day, mark.batch, took.as_millis() as u64);
             tracing::info!(%day, batch, changes = written, ms, "derived changes of names");
         }
         Ok(())
     }
+}
+
+/// Events of watched names.
+#[derive(Clone, Copy, Default)]
+struct Watched<'a> {
+    /// Responses of registries.
+    states: &'a [StateChange],
+    /// Names that are released within an hour.
+    near: &'a [DomainName],
 }
 
 /// Returns the kind of event that a state change represents, if any. A first observation is not an

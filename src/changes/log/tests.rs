@@ -17,14 +17,15 @@ fn day(days: i32) -> Day {
 }
 
 fn mark(days: i32) -> Mark {
-    Mark { generation: 7, batch: 3, day: day(days), registry: 0 }
+    Mark { generation: 7, batch: 3, day: day(days), registry: 0, hours: None }
 }
 
 /// The events of one derivation, of any kind and with names of any length.
 fn events(number: usize, count: usize, days: i32) -> Vec<(String, Change)> {
     let event = |at: usize| {
         let text = format!("{}{number}-{at}.{}", "x".repeat(at % 40), ["com", "co.uk"][at % 2]);
-        let kind = ChangeKind::ALL[at % ChangeKind::ALL.len()];
+        // The kinds of the first version, so that its file is written.
+        let kind = ChangeKind::ALL[at % 8];
         let is_rescored = kind == ChangeKind::Rescored;
         let change = Change {
             seq: 0,

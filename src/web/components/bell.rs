@@ -14,6 +14,7 @@ pub fn kind_word(kind: ChangeKind) -> &'static str {
         ChangeKind::PendingDelete => "is in pending delete",
         ChangeKind::DropsTomorrow => "drops tomorrow",
         ChangeKind::DropsToday => "drops today",
+        ChangeKind::DropsInAnHour => "drops within an hour",
         ChangeKind::Available => "is available",
         ChangeKind::Renewed => "was renewed",
         ChangeKind::RegisteredAgain => "was registered again",

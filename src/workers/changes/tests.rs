@@ -17,7 +17,7 @@ use crate::index::generation::build::{self, BuildSettings};
 use crate::scorer::Coverage;
 use crate::vocab::evidence::{Evidence, EvidenceSet};
 use crate::vocab::name::DomainName;
-use crate::vocab::observation::{Observation, ObservedBy, RdapStatuses};
+use crate::vocab::observation::{LatestRegistration, Observation, ObservedBy, RdapStatuses};
 use crate::vocab::plan::{Plan, Plans};
 use crate::vocab::time::UnixMs;
 
@@ -126,6 +126,22 @@ impl World {
         self.base = self.runtime.block_on(deriving.derive(base)).expect("derived");
     }
 
+    /// Derives the new events at a time of a day.
+    fn derive_at(&mut self, days: i32, time: &str) {
+        let index = open::open_current(&self.path("index")).expect("a generation").index;
+        let today = day(days);
+        let derivation = Derivation {
+            index: Arc::new(index),
+            folder: self.path("index"),
+            store: self.store.clone(),
+            log: Arc::clone(&self.log),
+            as_of: AsOf { today, catch_days: 5 },
+            now: format!("{today}T{time}Z").parse().expect("a time"),
+            corrects: false,
+        };
+        self.base = derivation.run(self.base.take()).expect("derived");
+    }
+
     fn events(&self) -> Vec<Event> {
         let changes = self.changes.read(0, usize::MAX).expect("readable");
         assert!(changes.is_sorted_by(|one, next| one.seq + 1 == next.seq));
@@ -168,6 +184,7 @@ impl World {
             statuses: RdapStatuses::NONE,
             source: ObservedBy::Rdap,
             evidence,
+            registration: LatestRegistration::default(),
         };
         let rows = vec![(name(text), observation)];
         self.runtime.block_on(self.store.record_observations(rows)).expect("written");
@@ -355,6 +372,41 @@ fn only_names_that_two_sources_call_free_are_reported_as_free() {
         world.derive(0);
         assert_eq!(world.events(), expected, "{state} {evidence:?}");
     }
+}
+
+#[test]
+fn the_hour_of_a_watched_name_is_announced_once() {
+    let mut world = World::new(false);
+    let rows = ["soon.com", "other.com", "jour.fr", "late.com"].map(|name| {
+        let again = name == "late.com";
+        row(name, -34, Some(1), again)
+    });
+    world.ingest(0, &rows);
+    for name in ["soon.com", "jour.fr", "late.com"] {
+        world.watch(name);
+    }
+    world.derive_at(1, "00:00:00");
+    let announced = |world: &World| -> Vec<Event> {
+        world.events().into_iter().filter(|event| event.1 == "drops_in_an_hour").collect()
+    };
+    // In June, names under .com are released from 18:00 UTC.
+    for (time, count) in
+        [("16:59:59", 0), ("17:00:00", 1), ("17:05:00", 1), ("17:59:59", 1), ("18:10:00", 1)]
+    {
+        world.derive_at(1, time);
+        world.reopen_log();
+        let expected = [event(1, "drops_in_an_hour", "calendar", "soon.com")];
+        assert_eq!(announced(&world), expected[..count], "{time}");
+    }
+    // A name that is watched within the hour is announced as well, and a missed hour is not.
+    world.ingest(2, &[row("next.com", 0, Some(3), false), row("past.com", 0, Some(2), false)]);
+    world.watch("past.com");
+    world.derive_at(3, "17:20:00");
+    assert_eq!(announced(&world).len(), 1);
+    world.watch("next.com");
+    world.derive_at(3, "17:25:00");
+    let last = announced(&world).pop();
+    assert_eq!(last, Some(event(3, "drops_in_an_hour", "calendar", "next.com")));
 }
 
 #[test]

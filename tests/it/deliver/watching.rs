@@ -35,6 +35,7 @@ fn words_of(kind: ChangeKind) -> String {
         ChangeKind::PendingDelete => format!("is expected in pending delete, {today}"),
         ChangeKind::DropsTomorrow => format!("drops tomorrow, {}", today.plus(1)),
         ChangeKind::DropsToday => format!("drops today, {today}"),
+        ChangeKind::DropsInAnHour => format!("drops within an hour, {today}"),
         ChangeKind::Available => format!("is available, verified {today}"),
         ChangeKind::Renewed => format!("was renewed, {today}"),
         ChangeKind::RegisteredAgain => format!("was registered again, {today}"),
@@ -151,7 +152,10 @@ fn every_kind_of_change_arrives_on_every_kind_of_channel() {
             }
         });
         for delivery in deliveries(&mut client) {
-            assert_eq!((&delivery["kind"], &delivery["names"]), (&json!("changes"), &json!(8)));
+            assert_eq!(
+                (&delivery["kind"], &delivery["names"]),
+                (&json!("changes"), &json!(ChangeKind::ALL.len()))
+            );
         }
     }
     let says_all = |channel: &str, text: &str, between: &str| {
@@ -168,7 +172,7 @@ fn every_kind_of_change_arrives_on_every_kind_of_channel() {
         let sent = body(of_case[0]);
         let text = sent.pointer(case.text[0]).and_then(Value::as_str).unwrap_or_default();
         says_all(case.name, text, "  ");
-        assert!(sent.to_string().contains("Watchlist: 8 changes"), "{sent}");
+        assert!(sent.to_string().contains("Watchlist: 9 changes"), "{sent}");
     }
     let posted: Vec<&Seen> =
         seen.iter().filter(|seen| seen.header("host").starts_with(HOOKS)).collect();
@@ -183,7 +187,7 @@ fn every_kind_of_change_arrives_on_every_kind_of_channel() {
     let mail = mails.line();
     let (text, html) = (mail["text"].as_str().expect("text"), mail["html"].as_str().expect("HTML"));
     says_all("mail", text, "  ");
-    assert_eq!(mail["headers"]["subject"], "Watchlist: 8 changes");
+    assert_eq!(mail["headers"]["subject"], "Watchlist: 9 changes");
     for kind in ChangeKind::ALL {
         let link = format!("{HOME}/domain/{}", name_of(kind));
         assert!(text.contains(&link) && html.contains(&link), "{link}: {mail}");
