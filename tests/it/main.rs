@@ -44,6 +44,7 @@ mod pages;
 mod popularity;
 mod races;
 mod reading;
+mod release_times;
 mod resources;
 mod scorer;
 mod secrets;
