@@ -1,7 +1,11 @@
 //! Tests of order, turns and intervals.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
+use tokio::time::Instant;
+
+use super::super::server::{Ended, Limits, Server};
 use super::*;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::evidence::EvidenceSet;
@@ -318,4 +322,64 @@ fn rdap_is_used_where_dns_is_not_sufficient() {
     for state in [Redemption, PendingDelete, Available, Unknown] {
         assert!(!uses_dns(state, Some("2010-01-01"), Some("2026-10-01")), "{state}");
     }
+}
+
+/// A day on which ten thousand watched names are released under one suffix, at its server's usual rate.
+#[test]
+fn ten_thousand_names_of_one_day_stay_within_the_rate_of_their_server() {
+    const NAMES: usize = 10_000;
+    const STEP_MS: u64 = 20 * MINUTE_MS;
+    let limits = Limits { per_second: 1, concurrency: 2 };
+    let (begin, release) = (at("2026-11-24T00:00:00Z"), day("2026-11-24"));
+    let hour = at("2026-11-24T19:00:00Z").get() + 2 * MINUTE_MS;
+    let facts = |_: &DomainName| {
+        Some(NameFacts {
+            release: Some(release.into()),
+            stage: Some(Stage::on(release, release, 5, 5)),
+            ..drop_in(0)
+        })
+    };
+    let mut last: HashMap<DomainName, UnixMs> = (0..NAMES)
+        .map(|number| {
+            let name = DomainName::parse(&format!("name-{number}.com")).expect("a name");
+            (name, UnixMs::new(begin.get() - 60 * MINUTE_MS).expect("after 1970"))
+        })
+        .collect();
+    let start = Instant::now();
+    let at_ms = |ms: u64| UnixMs::new(begin.get() + ms).expect("after 1970");
+    let mut server = Server::new(limits, start);
+    let (mut asked, mut repeated) = (Vec::new(), 0);
+    for step in (0..24 * 60 * MINUTE_MS).step_by(STEP_MS as usize) {
+        let targets = last
+            .iter()
+            .map(|(name, &seen_at)| {
+                let account = [1 + name.as_str().len() as u64 % 3];
+                let seen = seen(RdapState::PendingDelete, seen_at, None);
+                target(name.as_str(), &account, Some(seen))
+            })
+            .collect();
+        let time = PlanTime { now: at_ms(step), today: release };
+        let bootstrap = Bootstrap::compiled();
+        let plan = VerifyPlan::new(targets, &bootstrap, &time, facts, |_| Some(0), |_| None);
+        for due in plan.rdap.into_values().flatten() {
+            let ready = server.ready_at().expect("each query ends at once");
+            let ms = (ready.saturating_duration_since(start).as_millis() as u64).max(step);
+            if ms >= step + STEP_MS {
+                break;
+            }
+            server.begin(start + Duration::from_millis(ms));
+            server.end(Ended::Answered, start + Duration::from_millis(ms));
+            let before = last.insert(due.name, at_ms(ms));
+            repeated += usize::from(before.is_some_and(|before| before.get() >= hour));
+            asked.push(begin.get() + ms);
+        }
+    }
+    assert!(asked.iter().all(|&at| at >= hour), "nothing new before the hour");
+    for second in asked.chunk_by(|one, other| one / 1_000 == other / 1_000) {
+        assert!(second.len() <= 3, "{} queries in a second", second.len());
+    }
+    let first_round = asked[NAMES - 1] - hour;
+    assert!(first_round < 4 * 60 * MINUTE_MS, "{first_round} ms until every name was asked");
+    assert!(last.values().all(|at| at.get() >= hour), "no name is left out");
+    assert!(repeated > 2_000, "those of the first hour are asked once more: {repeated}");
 }
