@@ -84,7 +84,7 @@ impl Deriving {
     /// is full, [`Deriving::run`] does so as soon as space is free.
     pub async fn begin(&self) {
         if self.log.mark().is_none()
-            && let Err(err) = self.derive(None).await
+            && let Err(err) = self.derive(None, false).await
         {
             failed(&err);
         }
@@ -94,12 +94,21 @@ impl Deriving {
         let observed = self.store.observations_changed();
         // The generation of the mark, while it is held in memory.
         let mut base = None;
+        // When hours were last compared with the clock.
+        let mut hours_at: Option<Instant> = None;
+        let hours_are_due = |at: Option<Instant>| at.is_none_or(|at| at.elapsed() >= HOURS_PERIOD);
         let mut ticks = interval(PERIOD);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let begun = Instant::now();
-            match self.derive(base.clone()).await {
-                Ok(derived) => base = derived,
+            // Responses of registries come every second; all watched names are looked up for their hours.
+            let hours = hours_are_due(hours_at);
+            match self.derive(base.clone(), hours).await {
+                Ok(derived) => {
+                    base = derived;
+                    if hours {
+                        hours_at = Some(Instant::now());
+                    }
+                }
                 Err(err) => {
                     failed(&err);
                     sleep(RETRY_AFTER).await;
@@ -117,7 +126,7 @@ impl Deriving {
                         let today = self.clock.today();
                         let is_due = |day| day < today || today.replaces(day) && self.clock.corrects();
                         let is_due = self.log.mark().is_some_and(|mark| is_due(mark.day));
-                        if is_due || begun.elapsed() >= HOURS_PERIOD {
+                        if is_due || hours_are_due(hours_at) {
                             break;
                         }
                     }
@@ -126,13 +135,15 @@ impl Deriving {
         }
     }
 
-    /// Derives everything up to now. Returns the generation of the mark.
+    /// Derives everything up to now; releases within the next hour only if `hours`. Returns the generation
+    /// of the mark.
     ///
     /// # Errors
     /// [`DeriveError`]; the call can be repeated.
     pub async fn derive(
         &self,
         base: Option<Arc<Index>>,
+        hours: bool,
     ) -> Result<Option<Arc<Index>>, DeriveError> {
         let derivation = Derivation {
             index: self.live.current(),
@@ -141,6 +152,7 @@ impl Deriving {
             log: Arc::clone(&self.log),
             as_of: AsOf { today: self.clock.today(), catch_days: self.catch_days },
             now: UnixMs::from_instant(self.clock.now()),
+            hours,
             corrects: self.clock.corrects(),
         };
         Ok(tokio::task::spawn_blocking(move || derivation.run(base)).await??)
@@ -160,6 +172,8 @@ struct Derivation {
     log: Arc<Appender>,
     as_of: AsOf,
     now: UnixMs,
+    /// Whether the hours of watched names are compared with the clock.
+    hours: bool,
     /// Whether a mark so far ahead was set by a wrong clock.
     corrects: bool,
 }
@@ -212,7 +226,8 @@ impl Derivation {
             let watched = Watched { states: &state_changes, near: &[] };
             self.append(mark, &self.index, &[], watched)?;
         }
-        let near = mark.hours.map(|since| self.near(since)).unwrap_or_default();
+        let since = mark.hours.filter(|_| self.hours);
+        let near = since.map(|since| self.near(since)).unwrap_or_default();
         if !near.is_empty() || mark.hours.is_none() {
             mark.hours = Some(self.now);
             self.append(mark, &self.index, &[], Watched { states: &[], near: &near })?;

@@ -123,7 +123,7 @@ impl World {
             published: Arc::default(),
         };
         let base = self.base.take();
-        self.base = self.runtime.block_on(deriving.derive(base)).expect("derived");
+        self.base = self.runtime.block_on(deriving.derive(base, true)).expect("derived");
     }
 
     /// Derives the new events at a time of a day.
@@ -137,6 +137,7 @@ impl World {
             log: Arc::clone(&self.log),
             as_of: AsOf { today, catch_days: 5 },
             now: format!("{today}T{time}Z").parse().expect("a time"),
+            hours: true,
             corrects: false,
         };
         self.base = derivation.run(self.base.take()).expect("derived");
@@ -352,7 +353,7 @@ fn registries_are_believed_once() {
     }
 }
 
-/// A single 404 may be wrong, so nobody is told; the second source makes it a change.
+/// A single 404 may be wrong, so nobody is notified; the second source makes it a change.
 #[test]
 fn only_names_that_two_sources_call_free_are_reported_as_free() {
     let mut world = World::new(false);
