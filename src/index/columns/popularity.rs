@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use crate::columns::part::Section;
+use crate::columns::part::Part;
 use crate::columns::rank_order::RankOrder;
 use crate::columns::slices::{has_doc, set_doc};
 use crate::columns::table::Table;
@@ -35,19 +35,11 @@ impl Popularity {
     /// # Errors
     /// A write fails.
     pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), BuildError> {
-        let (mut found, mut docs) = (Vec::new(), order.docs());
-        table.parts.for_each(
-            &[Section::Drops],
-            |_| (),
-            |part, ()| {
-                let (here, rest) = docs.split_at(part.drops.len());
-                docs = rest;
-                let ranks = part.drops.ranks.iter();
-                found.extend(ranks.map(|&(drop, listed)| (here[drop as usize], packed(listed))));
-                Ok(())
-            },
-        )?;
-        found.sort_unstable();
+        let ranks_of = |part: &Part| {
+            let ranks = part.drops.ranks.iter();
+            ranks.map(|&(drop, listed)| (drop, packed(listed))).collect()
+        };
+        let found = order.few(table, ranks_of)?;
         let (docs, ranks): (Vec<u32>, Vec<u32>) = found.into_iter().unzip();
         draft.put(DOCS, &docs)?;
         draft.put(RANKS, &ranks)

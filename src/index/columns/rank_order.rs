@@ -105,6 +105,27 @@ impl RankOrder {
         &self.docs
     }
 
+    /// Returns values that few dropped names have, with their docs, in order. `of` returns the values of a
+    /// part, with their places among its drops.
+    ///
+    /// # Errors
+    /// The table cannot be read.
+    pub fn few<T: Ord + Send>(
+        &self,
+        table: &Table,
+        of: impl Fn(&Part) -> Vec<(u32, T)> + Sync,
+    ) -> Result<Vec<(u32, T)>, BuildError> {
+        let (mut found, mut docs) = (Vec::new(), self.docs());
+        table.parts.for_each(&[Section::Drops], of, |part, values| {
+            let (here, rest) = docs.split_at(part.drops.len());
+            docs = rest;
+            found.extend(values.into_iter().map(|(drop, value)| (here[drop as usize], value)));
+            Ok(())
+        })?;
+        found.sort_unstable();
+        Ok(found)
+    }
+
     /// Returns the number of docs on the drops list.
     pub fn listed(&self) -> u32 {
         self.listed

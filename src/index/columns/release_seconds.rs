@@ -1,7 +1,7 @@
 //! Seconds of the releases of dropped names, by doc. Only some registries state them, so each takes six
 //! bytes with its doc, and the other docs none.
 
-use crate::columns::part::Section;
+use crate::columns::part::Part;
 use crate::columns::rank_order::RankOrder;
 use crate::columns::table::Table;
 use crate::error::{BuildError, GenerationError};
@@ -25,22 +25,12 @@ impl ReleaseSeconds {
     /// # Errors
     /// A write fails.
     pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), BuildError> {
-        let (mut found, mut docs) = (Vec::new(), order.docs());
-        table.parts.for_each(
-            &[Section::Drops],
-            |_| (),
-            |part, ()| {
-                let (here, rest) = docs.split_at(part.drops.len());
-                docs = rest;
-                let seconds = part.drops.release_seconds.iter();
-                found.extend(seconds.map(|&[drop, second]| {
-                    (here[drop as usize] << 1 | second & 1, (second >> 1) as u16)
-                }));
-                Ok(())
-            },
-        )?;
-        found.sort_unstable();
-        let (docs, halves): (Vec<u32>, Vec<u16>) = found.into_iter().unzip();
+        let seconds_of = |part: &Part| {
+            part.drops.release_seconds.iter().map(|&[drop, second]| (drop, second)).collect()
+        };
+        let found = order.few(table, seconds_of)?;
+        let packed = |(doc, second): (u32, u32)| (doc << 1 | second & 1, (second >> 1) as u16);
+        let (docs, halves): (Vec<u32>, Vec<u16>) = found.into_iter().map(packed).unzip();
         draft.put(DOCS, &docs)?;
         draft.put(SECONDS, &halves)
     }
