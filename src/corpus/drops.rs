@@ -109,10 +109,9 @@ pub(super) fn join(
         if is_same {
             let list = kept.list.min(next.list);
             let is_estimated = kept.is_estimated && next.is_estimated;
-            let exact = kept.drop.release.filter(|release| release.second().is_some());
-            *kept = SeenDrop { list, is_estimated, ..*next };
-            kept.drop.release =
-                next.drop.release.map(|new| exact.map_or(new, |old| new.joined(old)));
+            let release = next.drop.release.and_then(|new| joined(Some(new), kept.drop.release));
+            let drop = DropRecord { release, ..next.drop };
+            *kept = SeenDrop { drop, list, is_estimated, ..*next };
         }
         is_same
     });
