@@ -232,8 +232,7 @@ impl Layer {
             column => {
                 let column = column?;
                 let plus = |number: u16| u64::from(number) + u64::from(column.plus);
-                let part = |value: u8, numbers: &RangeInclusive<u16>, day, count| {
-                    let words = column.slices.spread(value).words;
+                let part = |value: u8, words, numbers: &RangeInclusive<u16>, day, count| {
                     let value = Some(PartValue { column: column.slices, value, day });
                     let keys = plus(*numbers.start())..=plus(*numbers.end());
                     ValuePart { keys, docs: 0..drops.len(), value, count, words }
@@ -244,15 +243,15 @@ impl Layer {
                     if numbers.start() > possible.end() || possible.start() > numbers.end() {
                         continue;
                     }
-                    let Spread { docs, .. } = column.slices.spread(value);
+                    let Spread { docs, words } = column.slices.spread(value);
                     match column.days.filter(|_| docs > 0 && !column.is_exact(value)) {
-                        None => parts.push(part(value, &numbers, None, docs)),
+                        None => parts.push(part(value, words, &numbers, None, docs)),
                         Some((of, days)) => parts.extend(
                             days.days_in(&numbers)
                                 .iter()
                                 .filter(|(day, _)| possible.contains(day))
                                 .map(|&(day, count)| {
-                                    part(value, &(day..=day), Some((of, day)), count)
+                                    part(value, words, &(day..=day), Some((of, day)), count)
                                 }),
                         ),
                     }
