@@ -257,7 +257,7 @@ pub struct Observation {
     /// Statements of the sources. User data stores them beside the observation, which is older.
     #[serde(skip)]
     pub evidence: EvidenceSet,
-    /// Stored likewise.
+    /// User data stores it beside the observation as well.
     #[serde(skip)]
     pub registration: LatestRegistration,
 }
