@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::compiled::{self, BadTable};
-use crate::day::Day;
+use crate::day::{Day, RelativeDayError};
 use crate::named::{named_enum, parse_named};
 use crate::time::UnixMs;
 
@@ -53,14 +53,19 @@ impl Certainty {
 }
 
 /// The release of a name as lists state it: its day (UTC), and its second if a list has one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Release {
     pub day: Day,
     second: Option<SecondOfDay>,
 }
 
+/// Rejects a text that is neither a day nor an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{RelativeDayError}, or an instant such as 2026-11-27T14:00Z")]
+pub struct ReleaseError;
+
 /// Seconds since the start of a day (UTC). Invariant: below 86,400.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub struct SecondOfDay(u32);
 
@@ -80,6 +85,8 @@ impl TryFrom<u32> for SecondOfDay {
 
 impl SecondOfDay {
     const END: u32 = 24 * 60 * 60;
+    pub const FIRST: SecondOfDay = SecondOfDay(0);
+    pub const LAST: SecondOfDay = SecondOfDay(SecondOfDay::END - 1);
 
     /// Returns `None` if no day has the second.
     pub fn new(second: u32) -> Option<SecondOfDay> {
@@ -100,6 +107,25 @@ impl Release {
     pub fn at(instant: DateTime<Utc>) -> Option<Release> {
         let second = SecondOfDay::new(instant.time().num_seconds_from_midnight());
         Some(Release { day: Day::from_instant(instant)?, second })
+    }
+
+    /// Parses a day as [`Day::parse_from`] does, or an instant in RFC 3339, which may omit its seconds.
+    /// Fractions of a second are ignored.
+    ///
+    /// # Errors
+    /// The text is neither, or its day is out of range.
+    pub fn parse_from(text: &str, today: Day) -> Result<Release, ReleaseError> {
+        const MINUTES: usize = "2026-11-27T14:00".len();
+        if let Ok(day) = Day::parse_from(text, today) {
+            return Ok(day.into());
+        }
+        // Forms encode a space as `+`, so an unescaped `+` of an offset arrives as a space.
+        let mut text = text.replace(' ', "+");
+        if text.is_char_boundary(MINUTES) && text.as_bytes().get(MINUTES) != Some(&b':') {
+            text.insert_str(MINUTES, ":00");
+        }
+        let instant = DateTime::parse_from_rfc3339(&text).map_err(|_| ReleaseError)?;
+        Release::at(instant.to_utc()).ok_or(ReleaseError)
     }
 
     pub fn second(self) -> Option<SecondOfDay> {
@@ -276,6 +302,11 @@ impl ReleaseRule {
         }
     }
 
+    /// Returns the second of the day at which a name is released; `None` if only the day is known.
+    pub fn second_on(&self, release: Release) -> Option<SecondOfDay> {
+        self.on(release).at.and_then(|at| Release::at(at.instant())?.second)
+    }
+
     fn untimed(&self) -> ReleaseTime {
         // Without its instant, a name of a registry that states instants has a day alone.
         let (certainty, window_minutes) = match self.certainty {
@@ -403,6 +434,38 @@ mod tests {
         }
         let usual = ReleaseTime::of("com", release).at.map(|at| at.to_string());
         assert_eq!(usual.as_deref(), Some("2026-11-28T19:00:00.000Z"));
+    }
+
+    #[test]
+    fn a_release_is_read_as_a_day_or_an_instant() {
+        let today = day("2026-11-23");
+        for (text, release) in [
+            ("tomorrow", "2026-11-24"),
+            ("+3d", "2026-11-26"),
+            ("2026-11-27", "2026-11-27"),
+            ("2026-11-27T14:00Z", "2026-11-27T14:00:00Z"),
+            ("2026-11-27T14:00:30Z", "2026-11-27T14:00:30Z"),
+            ("2026-11-27T14:00:30.9Z", "2026-11-27T14:00:30Z"),
+            ("2026-11-27T00:30+01:00", "2026-11-26T23:30:00Z"),
+            ("2026-11-27T00:30 01:00", "2026-11-26T23:30:00Z"),
+            ("2026-11-27T23:30:00-05:00", "2026-11-28T04:30:00Z"),
+        ] {
+            let read = Release::parse_from(text, today).map(|read| read.to_string());
+            assert_eq!(read.as_deref(), Ok(release), "{text}");
+        }
+        for text in [
+            "",
+            "soon",
+            "2026-11-27T14Z",
+            "2026-11-27T14:00",
+            "2026-11-27T24:00Z",
+            "2026-11-27T14:00:00",
+            "1984-12-31T23:59Z",
+            "2026-02-30T14:00Z",
+            "2026-11-27T14:0éZ",
+        ] {
+            assert_eq!(Release::parse_from(text, today), Err(ReleaseError), "{text}");
+        }
     }
 
     #[test]
