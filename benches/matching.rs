@@ -19,7 +19,7 @@ use common::rng::Rng;
 use dropdex::index::Index;
 use dropdex::index::filter::{AsOf, Counting, DropFilter, Filter, RuleQuery, Sort, StageSet, View};
 use dropdex::index::rules::{DueRule, RuleMatches};
-use dropdex::query::filter::DayRange;
+use dropdex::query::filter::ReleaseRange;
 use dropdex::query::text::Substring;
 use dropdex::vocab::day::Day;
 use dropdex::vocab::dqs::Dqs;
@@ -187,7 +187,7 @@ fn draw_rule(names: &Names, today: Day, rng: &mut Rng) -> Drawn {
     let query = RuleQuery { common, contains, stages: StageSet::from_stages(&stages) };
     let created = today.plus(-(rng.below(400) as i32));
     let base = Watermark { batch: 1, day: today.plus(-1) };
-    let releases_then = DayRange::default();
+    let releases_then = ReleaseRange::default();
     Drawn { rule: DueRule { query, created, base, releases_then }, stages }
 }
 
@@ -220,7 +220,7 @@ fn ask_peer(
         stages: StageSet::from_stages(&Stage::ALL),
     };
     let base = Watermark { batch: 1, day: as_of.today };
-    let releases_then = DayRange::default();
+    let releases_then = ReleaseRange::default();
     let all = DueRule { query: all, created: as_of.today, base, releases_then };
     let new = index.matches(&[all], usize::MAX, as_of).remove(0);
     for doc in new.best {

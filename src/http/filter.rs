@@ -258,7 +258,7 @@ fn member_schema(condition: &Condition) -> Json {
         Kind::Regex => text("regex"),
         Kind::Like => text("label"),
         Kind::Day(_) => text("day"),
-        Kind::Instant(_) => text("instant"),
+        Kind::Release(_) | Kind::Instant(_) => text("instant"),
     }
 }
 

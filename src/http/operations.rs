@@ -111,7 +111,9 @@ const fn condition(of: &Condition) -> Parameter {
         Kind::Regex => formatted("regex", REGEX_CHARS_MAX as u32),
         Kind::Like => formatted("label", *LIKE_CHARS.end() as u32),
         Kind::Day(_) => formatted("day", 10),
-        Kind::Instant(_) => ParameterKind::Format { format: "instant", chars_max: None },
+        Kind::Release(_) | Kind::Instant(_) => {
+            ParameterKind::Format { format: "instant", chars_max: None }
+        }
     };
     query(of.parameter, kind, of.example, of.text)
 }

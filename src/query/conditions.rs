@@ -20,6 +20,7 @@ use crate::vocab::limits::{
     OTHER_TLDS_MAX, TLD_FILTER_MAX, WORDS_MAX,
 };
 use crate::vocab::popularity::ListRank;
+use crate::vocab::release_time::Release;
 use crate::vocab::stage::Stage;
 use crate::vocab::suffix_rank::SuffixRank;
 use crate::vocab::time::UnixMs;
@@ -66,6 +67,8 @@ pub enum Kind {
     Regex,
     Like,
     Day(fn(&mut Parsed) -> &mut Option<Day>),
+    /// A day or an instant.
+    Release(fn(&mut Parsed) -> &mut Option<Release>),
     /// A timestamp, or the start of a day.
     Instant(fn(&mut Parsed) -> &mut Option<UnixMs>),
 }
@@ -74,6 +77,11 @@ impl Kind {
     /// Returns true if the value is a list, to which the query bar appends.
     pub fn is_list(&self) -> bool {
         matches!(self, Kind::SomeOf(..) | Kind::Tlds(_) | Kind::Texts(..))
+    }
+
+    /// Returns true if the value may be a day.
+    pub fn is_day(&self) -> bool {
+        matches!(self, Kind::Day(_) | Kind::Release(_))
     }
 
     /// Returns true if the condition reads the text of names.
@@ -284,12 +292,18 @@ pub const CONDITIONS: &[Condition] = &[
     row("dropped_to", "droppedTo", Kind::Day(|it| &mut it.filter.drop.dropped.to), "today")
         .text("Last drop date.", "Last drop date; may be relative.")
         .high(),
-    row("release_from", "releaseFrom", Kind::Day(|it| &mut it.filter.drop.release.from), "today")
-        .text("First effective release.", "First effective release; may be relative.")
+    row("release_from", "releaseFrom", Kind::Release(|it| &mut it.filter.drop.release.from), "today")
+        .text(
+            "First effective release: a date as above, or an instant such as `2026-11-27T14:00Z`. A name whose hour is unknown passes if part of its day is in the range.",
+            "First effective release: a day, which may be relative, or an instant such as `2026-11-27T14:00Z`.",
+        )
         .low("drops", &["drops", "release"], "release_to", |it| it.drop.release.is_crossed())
         .help(&[("drops:tomorrow", "released tomorrow"), ("drops:+3d", "released in the next three days")]),
-    row("release_to", "releaseTo", Kind::Day(|it| &mut it.filter.drop.release.to), "+3d")
-        .text("Last effective release.", "Last effective release; may be relative.")
+    row("release_to", "releaseTo", Kind::Release(|it| &mut it.filter.drop.release.to), "+3d")
+        .text(
+            "Last effective release: a date or an instant.",
+            "Last effective release: a day, which may be relative, or an instant.",
+        )
         .high(),
     row("listed_since", "listedSince", Kind::Instant(|it| &mut it.filter.drop.listed_since), "2026-03-01T00:00:00Z")
         .text(
@@ -425,6 +439,9 @@ impl Condition {
             Kind::Like => into.like = Some(text.to_owned()),
             Kind::Day(of) => {
                 *of(into) = Some(Day::parse_from(text, today).map_err(|err| wrong(&err))?);
+            }
+            Kind::Release(of) => {
+                *of(into) = Some(Release::parse_from(text, today).map_err(|err| wrong(&err))?);
             }
             Kind::Instant(of) => {
                 // Forms encode a space as `+`, so an unescaped `+` of an offset arrives as a space.

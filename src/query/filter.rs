@@ -2,6 +2,8 @@
 //! A request or a form is parsed into this type once; the index evaluates it
 //! (`data/docs/queries.md`).
 
+use std::ops::RangeInclusive;
+
 use compact_str::CompactString;
 
 use crate::matcher::Matcher;
@@ -13,6 +15,7 @@ use crate::vocab::language::LanguageCode;
 use crate::vocab::limits::{LABEL_CHARS_MAX, WORDS_MAX};
 use crate::vocab::named::{named_enum, parse_named};
 use crate::vocab::popularity::ListRank;
+use crate::vocab::release_time::{Release, SecondOfDay};
 use crate::vocab::suffix_rank::SuffixRank;
 use crate::vocab::time::UnixMs;
 
@@ -249,8 +252,7 @@ impl Default for ReadingFilter {
 pub struct DropConditions {
     /// Drop date.
     pub dropped: DayRange,
-    /// Effective release.
-    pub release: DayRange,
+    pub release: ReleaseRange,
     /// Minimum number of drops. For names that dropped, 0 and 1 are equivalent.
     pub min_drops: u8,
     /// The first list with the drop was observed at or after this instant.
@@ -285,5 +287,117 @@ impl DayRange {
     /// Returns true if every day is included.
     pub fn is_open(self) -> bool {
         self == DayRange::default()
+    }
+}
+
+/// A range of effective releases, both ends included. A bound is a day or an instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ReleaseRange {
+    /// `None` is unbounded.
+    pub from: Option<Release>,
+    pub to: Option<Release>,
+}
+
+impl From<DayRange> for ReleaseRange {
+    fn from(DayRange { from, to }: DayRange) -> ReleaseRange {
+        ReleaseRange { from: from.map(Release::from), to: to.map(Release::from) }
+    }
+}
+
+impl ReleaseRange {
+    /// Returns the days of which some part is included.
+    pub fn days(self) -> DayRange {
+        DayRange { from: self.from.map(|from| from.day), to: self.to.map(|to| to.day) }
+    }
+
+    /// Returns true if a bound is an instant.
+    pub fn has_instant(self) -> bool {
+        [self.from, self.to].into_iter().flatten().any(|bound| bound.second().is_some())
+    }
+
+    /// Returns the seconds of a day that are included; `None` for all.
+    pub fn seconds_on(self, day: Day) -> Option<RangeInclusive<SecondOfDay>> {
+        let bound = |of: Option<Release>| of.filter(|of| of.day == day).and_then(Release::second);
+        let (from, to) = (bound(self.from), bound(self.to));
+        (from.is_some() || to.is_some())
+            .then(|| from.unwrap_or(SecondOfDay::FIRST)..=to.unwrap_or(SecondOfDay::LAST))
+    }
+
+    /// Returns true if a release on a day may be included. `second` is called on the day of an instant
+    /// only; if it returns `None`, the name may be released at any time of the day.
+    pub fn contains(self, day: Day, second: impl FnOnce() -> Option<SecondOfDay>) -> bool {
+        let is_in = |seconds: RangeInclusive<SecondOfDay>| {
+            second().is_none_or(|second| seconds.contains(&second))
+        };
+        self.days().contains(day) && self.seconds_on(day).is_none_or(is_in)
+    }
+
+    /// Returns true if every release on a day is included.
+    pub fn contains_all(self, day: Day) -> bool {
+        self.days().contains(day) && self.seconds_on(day).is_none()
+    }
+
+    /// Returns true if the range starts after its end.
+    pub fn is_crossed(self) -> bool {
+        let instant = |bound: Release, other| (bound.day, bound.second().unwrap_or(other));
+        self.from.zip(self.to).is_some_and(|(from, to)| {
+            instant(from, SecondOfDay::FIRST) > instant(to, SecondOfDay::LAST)
+        })
+    }
+
+    /// Returns true if every release is included.
+    pub fn is_open(self) -> bool {
+        self == ReleaseRange::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range([from, to]: [&str; 2]) -> ReleaseRange {
+        let bound = |text: &str| {
+            (!text.is_empty()).then(|| Release::parse_from(text, Day::MIN).expect(text))
+        };
+        ReleaseRange { from: bound(from), to: bound(to) }
+    }
+
+    #[test]
+    fn a_release_of_unknown_hour_passes_if_part_of_its_day_does() {
+        const NOON: &str = "2026-11-27T12:00Z";
+        for (bounds, release, passes) in [
+            ([NOON, ""], "2026-11-27", true),
+            ([NOON, ""], "2026-11-26", false),
+            ([NOON, ""], "2026-11-26T23:00Z", false),
+            ([NOON, ""], "2026-11-27T11:59:59Z", false),
+            ([NOON, ""], NOON, true),
+            ([NOON, ""], "2026-11-28T00:00Z", true),
+            (["", NOON], "2026-11-27", true),
+            (["", NOON], NOON, true),
+            (["", NOON], "2026-11-27T12:00:01Z", false),
+            (["", NOON], "2026-11-28", false),
+            ([NOON, NOON], "2026-11-27", true),
+            ([NOON, NOON], "2026-11-27T12:00:01Z", false),
+            ([NOON, "2026-11-27"], "2026-11-27T23:59:59Z", true),
+            (["2026-11-27", NOON], "2026-11-27T00:00Z", true),
+        ] {
+            let Release { day, .. } = range([release, ""]).from.expect("a bound");
+            let second = || range([release, ""]).from.and_then(Release::second);
+            assert_eq!(range(bounds).contains(day, second), passes, "{bounds:?} {release}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_crossed_by_their_instants() {
+        for (bounds, is_crossed) in [
+            (["2026-11-27T12:00Z", "2026-11-27T11:59:59Z"], true),
+            (["2026-11-27T12:00Z", "2026-11-27T12:00Z"], false),
+            (["2026-11-27T12:00Z", "2026-11-27"], false),
+            (["2026-11-27", "2026-11-27T00:00Z"], false),
+            (["2026-11-28", "2026-11-27T23:59Z"], true),
+            (["2026-11-28T00:00Z", ""], false),
+        ] {
+            assert_eq!(range(bounds).is_crossed(), is_crossed, "{bounds:?}");
+        }
     }
 }

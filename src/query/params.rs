@@ -422,7 +422,7 @@ mod tests {
         let starts: Vec<&str> = common.label.starts.iter().map(Substring::as_str).collect();
         assert_eq!(starts, ["get", "a,\"b"]);
         let day = |days| Some(today().plus(days));
-        assert_eq!(common.drop.release, DayRange { from: day(0), to: day(3) });
+        assert_eq!(common.drop.release, DayRange { from: day(0), to: day(3) }.into());
         assert_eq!(common.drop.dropped, DayRange { from: day(-7), to: None });
         assert_eq!((common.min_tlds, common.drop.min_drops), (1, 2));
         assert_eq!(common.drop.listed_since, "2026-11-20T00:00:00Z".parse().ok());
@@ -469,7 +469,11 @@ mod tests {
             (
                 "release_to=2026-02-30",
                 "release_to: must be a date from 1985-01-01 to 2164-06-05: YYYY-MM-DD, today, tomorrow, \
-                 yesterday, +3d or -3d",
+                 yesterday, +3d or -3d, or an instant such as 2026-11-27T14:00Z",
+            ),
+            (
+                "release_from=2026-11-27T14:00Z&release_to=2026-11-27T13:59:59Z",
+                "release_from: must not be above release_to",
             ),
             (
                 "listed_since=noon",

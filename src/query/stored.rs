@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::conditions::{CONDITIONS, Condition, Kind, Parsed, known};
 use crate::error::{BadParameter, ParameterCode};
-use crate::filter::{Adult, DayRange};
+use crate::filter::{Adult, ReleaseRange};
 use crate::list;
 use crate::request::{DropFilter, RuleQuery};
 use crate::text::Substring;
@@ -160,9 +160,8 @@ impl Conditions {
         self.parsed(today).map(RuleQuery::of)
     }
 
-    /// Returns the range of effective releases on a day. The range moves with the day, unless it is
-    /// open. `query` may have been resolved on any day.
-    pub fn releases(&self, query: &RuleQuery) -> impl Fn(Day) -> DayRange {
+    /// Returns the range of effective releases on a day. Relative bounds move with the day. `query` may have been resolved on any day.
+    pub fn releases(&self, query: &RuleQuery) -> impl Fn(Day) -> ReleaseRange {
         let open = query.common.drop.release;
         move |day| match open.is_open() {
             true => open,
@@ -308,8 +307,8 @@ mod tests {
         let moving = Conditions::new([("release_from", "tomorrow"), ("sort", "name")]);
         let query = moving.rule(TODAY).expect("valid");
         let from = |day: Day| moving.releases(&query)(day).from;
-        assert_eq!(from(TODAY), Some(TODAY.plus(1)));
-        assert_eq!(from(TODAY.plus(7)), Some(TODAY.plus(8)));
+        assert_eq!(from(TODAY), Some(TODAY.plus(1).into()));
+        assert_eq!(from(TODAY.plus(7)), Some(TODAY.plus(8).into()));
         assert_eq!(moving.unordered().get("sort"), "");
     }
 }

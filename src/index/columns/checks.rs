@@ -17,14 +17,16 @@ use crate::columns::popularity::Popularity;
 use crate::columns::properties::{Properties, PropertyTests, TraitTest};
 use crate::columns::rank_key::{dqs_of, is_adult, length_of};
 use crate::columns::records::ScoreRecords;
+use crate::columns::release_seconds::ReleaseSeconds;
 use crate::columns::suffix_ranks::SuffixRanks;
 use crate::columns::tlds::Tlds;
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::popularity::ListRank;
+use crate::vocab::release_time::SecondOfDay;
 use crate::vocab::suffix_rank::SuffixRank;
-use dropdex_query::filter::{Adult, DayRange, Filter, ReadingFilter};
+use dropdex_query::filter::{Adult, DayRange, Filter, ReadingFilter, ReleaseRange};
 
 /// Words between two checks of the time budget while texts are read.
 const WORDS_PER_LOOK: usize = 64;
@@ -43,6 +45,7 @@ pub struct DropColumns<'a> {
     pub fields: &'a DropFields,
     pub drop_days: &'a DayColumn,
     pub release_days: &'a DayColumn,
+    pub release_seconds: &'a ReleaseSeconds,
     pub properties: &'a Properties,
     pub first_batches: &'a FirstBatches,
     pub popularity: &'a Popularity,
@@ -136,13 +139,67 @@ impl NameChecks {
     }
 }
 
+/// A condition on releases.
+struct ReleaseTest {
+    days: DayTest,
+    /// The days of the range that begin or end at an instant.
+    cut: Vec<CutDay>,
+}
+
+/// A day of which some releases pass.
+struct CutDay {
+    day: u16,
+    seconds: RangeInclusive<SecondOfDay>,
+    /// Whether names of a TLD pass, by number; `None` if the registry states an instant for each name.
+    by_tld: Vec<Option<bool>>,
+}
+
+impl ReleaseTest {
+    fn new(columns: DropColumns<'_>, range: ReleaseRange) -> Option<ReleaseTest> {
+        let days = raw_range(range.days())?;
+        let mut ends = vec![range.days().from, range.days().to];
+        ends.dedup();
+        let cut: Vec<CutDay> = ends
+            .into_iter()
+            .flatten()
+            .filter_map(|day| Some(CutDay::new(day, range.seconds_on(day)?, columns.beside.tlds)))
+            .collect();
+        let cut_days: Vec<u16> = cut.iter().map(|cut| cut.day).collect();
+        Some(ReleaseTest { days: columns.release_days.test(days, &cut_days), cut })
+    }
+
+    fn passes(&self, columns: DropColumns<'_>, doc: u32) -> bool {
+        let day = columns.fields.release_day(doc);
+        self.days.passes(day)
+            && self.cut.iter().all(|cut| cut.day != day || cut.passes(columns, doc))
+    }
+}
+
+impl CutDay {
+    fn new(day: Day, seconds: RangeInclusive<SecondOfDay>, tlds: &Tlds) -> CutDay {
+        let by_rule = |tld: u16| {
+            let rule = tlds.release_rule(tld);
+            let passes = |second| seconds.contains(&second);
+            (!rule.states_instants()).then(|| rule.second_on(day.into()).is_none_or(passes))
+        };
+        let by_tld = (0..=u16::MAX).take(tlds.len()).map(by_rule).collect();
+        CutDay { day: day.raw(), seconds, by_tld }
+    }
+
+    fn passes(&self, columns: DropColumns<'_>, doc: u32) -> bool {
+        let stated = || columns.release_seconds.of(doc);
+        self.by_tld[usize::from(columns.fields.tld(doc))]
+            .unwrap_or_else(|| stated().is_none_or(|second| self.seconds.contains(&second)))
+    }
+}
+
 /// Conditions on dropped names.
 pub struct DropChecks<'a> {
     columns: DropColumns<'a>,
     name: NameChecks,
     properties: PropertyTests,
     dropped: Option<DayTest>,
-    release: Option<DayTest>,
+    release: Option<ReleaseTest>,
     /// Accepted batches by number minus one; `None` accepts all.
     lists: Option<Vec<bool>>,
     max_rank: Option<ListRank>,
@@ -154,13 +211,12 @@ impl<'a> DropChecks<'a> {
     pub fn new(columns: DropColumns<'a>, filter: &Filter) -> DropChecks<'a> {
         let (since, after) = (filter.drop.listed_since, filter.drop.after_batch);
         let is_open = since.is_none() && after.is_none();
-        let test = |of: &DayColumn, days| raw_range(days).map(|range| of.test(range));
         DropChecks {
             columns,
             name: NameChecks::new(filter, columns.beside.tlds),
             properties: PropertyTests::new(filter, columns.properties),
-            dropped: test(columns.drop_days, filter.drop.dropped),
-            release: test(columns.release_days, filter.drop.release),
+            dropped: raw_range(filter.drop.dropped).map(|days| columns.drop_days.test(days, &[])),
+            release: ReleaseTest::new(columns, filter.drop.release),
             lists: (!is_open).then(|| columns.first_batches.newer_than(since, after)),
             max_rank: filter.drop.max_rank,
             max_suffix_rank: filter.drop.max_suffix_rank,
@@ -180,10 +236,10 @@ impl<'a> DropChecks<'a> {
         }
         self.properties.keep(properties, first, words);
         if let Some(test) = &self.release {
-            release_days.keep(test, first, words, |doc| fields.release_day(doc));
+            release_days.keep(&test.days, first, words, |doc| test.passes(self.columns, doc));
         }
         if let Some(test) = &self.dropped {
-            drop_days.keep(test, first, words, |doc| fields.drop_day(doc));
+            drop_days.keep(test, first, words, |doc| test.passes(fields.drop_day(doc)));
         }
         if let Some(lists) = &self.lists {
             first_batches.keep(lists, first, words);
@@ -216,14 +272,11 @@ impl<'a> DropChecks<'a> {
     pub fn passes(&self, doc: u32) -> bool {
         let DropColumns { fields, properties, first_batches, popularity, beside, .. } =
             self.columns;
-        let in_range = |test: &Option<DayTest>, day: &dyn Fn(u32) -> u16| {
-            test.as_ref().is_none_or(|test| test.passes(day(doc)))
-        };
         let of_list = |lists: &Vec<bool>| lists[first_batches.number(doc) as usize - 1];
         self.name.key_passes(fields.key(doc))
             && self.name.tld_passes(fields.tld(doc))
-            && in_range(&self.release, &|doc| fields.release_day(doc))
-            && in_range(&self.dropped, &|doc| fields.drop_day(doc))
+            && self.release.as_ref().is_none_or(|test| test.passes(self.columns, doc))
+            && self.dropped.as_ref().is_none_or(|test| test.passes(fields.drop_day(doc)))
             && self.properties.passes(properties, doc)
             && self.lists.as_ref().is_none_or(of_list)
             && self.max_rank.is_none_or(|most| popularity.best(doc).is_some_and(|it| it <= most))

@@ -118,13 +118,15 @@ impl DayColumn {
         self.days.get(first..end).unwrap_or_default()
     }
 
-    /// Compiles a range of days.
-    pub fn test(&self, range: RangeInclusive<u16>) -> DayTest {
+    /// Compiles a range of days. Of the days in `cut`, which are ends of the range, some docs fail.
+    pub fn test(&self, range: RangeInclusive<u16>, cut: &[u16]) -> DayTest {
         let (first, last) = (self.period(*range.start()), self.period(*range.end()));
-        let cut = |period: u8| self.cuts.get(usize::from(period)).copied();
+        let after = |period: u8| self.cuts.get(usize::from(period)).copied();
         // No day precedes the first boundary.
-        let starts = first == 0 || cut(first - 1) == Some(*range.start());
-        let ends = cut(last).map_or(*range.end() == u16::MAX, |next| next - 1 == *range.end());
+        let starts = first == 0 || after(first - 1) == Some(*range.start());
+        let ends = after(last).map_or(*range.end() == u16::MAX, |next| next - 1 == *range.end());
+        let starts = starts && !cut.contains(range.start());
+        let ends = ends && !cut.contains(range.end());
         let in_range = |period: u8| (first..=last).contains(&period);
         let is_part = |period: u8| (period == first && !starts) || (period == last && !ends);
         let compile = |set| self.periods.test(set);
@@ -135,9 +137,15 @@ impl DayColumn {
         }
     }
 
-    /// Clears the bits of the docs whose day fails, starting at doc `64 * first`; `day` returns the day
-    /// of a doc.
-    pub fn keep(&self, test: &DayTest, first: usize, words: &mut [u64], day: impl Fn(u32) -> u16) {
+    /// Clears the bits of the docs that fail, starting at doc `64 * first`. `passes` is called with the
+    /// docs of periods in which some fail.
+    pub fn keep(
+        &self,
+        test: &DayTest,
+        first: usize,
+        words: &mut [u64],
+        passes: impl Fn(u32) -> bool,
+    ) {
         let mut part = Vec::new();
         if let Some(test) = &test.part {
             part.extend_from_slice(words);
@@ -145,8 +153,7 @@ impl DayColumn {
         }
         self.periods.keep(&test.whole, first, words);
         docs_of(first, &part, |doc| {
-            let passes = test.passes(day(doc));
-            words[doc as usize / 64 - first] |= u64::from(passes) << (doc % 64);
+            words[doc as usize / 64 - first] |= u64::from(passes(doc)) << (doc % 64);
         });
     }
 }
@@ -213,16 +220,23 @@ mod tests {
             for _ in 0..300 {
                 let start = 990 + rng.u16(0..spread + 20);
                 let range = start..=start + rng.u16(0..spread / 2 + 20);
-                let test = column.test(range.clone());
+                // Of the ends, only even docs pass.
+                let cut = [*range.start(), *range.end()];
+                let cut = &cut[..rng.usize(0..=2)];
+                let test = column.test(range.clone(), cut);
+                let is_in = |doc: u32| {
+                    let day = days[doc as usize];
+                    test.passes(day) && (doc.is_multiple_of(2) || !cut.contains(&day))
+                };
                 for &(day, count) in column.days_in(&range) {
                     let same = days.iter().filter(|&&it| it == day).count();
                     assert!(range.contains(&day) && same == count as usize, "{day}");
                 }
                 let mut words = vec![u64::MAX; 5_000 / 64 - 3];
-                column.keep(&test, 3, &mut words, |doc| days[doc as usize]);
+                column.keep(&test, 3, &mut words, is_in);
                 for (doc, day) in days.iter().enumerate().skip(3 * 64).take(words.len() * 64) {
                     let passes = words[doc / 64 - 3] >> (doc % 64) & 1 == 1;
-                    assert_eq!(passes, range.contains(day), "{range:?} {day}");
+                    assert_eq!(passes, is_in(doc as u32), "{range:?} {cut:?} {day}");
                 }
             }
         }

@@ -267,6 +267,7 @@ impl DropsByRank {
             fields: &self.fields,
             drop_days: &self.drop_days,
             release_days: &self.release_days,
+            release_seconds: &self.release_seconds,
             properties: &self.properties,
             first_batches: &self.first_batches,
             popularity: &self.popularity,

@@ -36,7 +36,7 @@ use crate::vocab::name::{DomainName, to_unicode};
 use crate::vocab::stage::Stage;
 use crate::vocab::suffix_rank::SuffixRank;
 use crate::vocab::watermark::Watermark;
-use dropdex_query::filter::{Adult, DayRange, Digits, LabelFilter};
+use dropdex_query::filter::{Adult, DayRange, Digits, LabelFilter, ReleaseRange};
 use dropdex_query::matcher::Matcher;
 use dropdex_query::text::{NamePrefix, Substring};
 
@@ -419,7 +419,7 @@ impl Pair<'_> {
                         batch: made.below(8) as u64,
                         day: day(TODAY - made.below(20) as u16),
                     },
-                    releases_then: DayRange::default(),
+                    releases_then: ReleaseRange::default(),
                 }
             })
             .collect();
@@ -945,7 +945,7 @@ fn add_range(made: &mut TestTables, of: &Layer, field: DropField, filter: &mut F
         }
         DropField::ReleaseDay => {
             let range = near(drops.release(doc));
-            filter.drop.release = days(range);
+            filter.drop.release = days(range).into();
             range
         }
         DropField::Rank => unreachable!("no filter has a condition on it"),

@@ -18,7 +18,7 @@ use crate::vocab::kind::Kind;
 use crate::vocab::language::LanguageCode;
 use crate::vocab::stage::Stage;
 use crate::vocab::suffix_rank::SuffixRank;
-use dropdex_query::filter::{DayRange, Filter};
+use dropdex_query::filter::{Filter, ReleaseRange};
 
 /// Maximum values of a facet.
 const VALUES_MAX: usize = 100;
@@ -206,7 +206,7 @@ fn without(filter: &DropFilter, facet: Facet) -> DropFilter {
         Facet::Length => (common.min_len, common.max_len) = (open.min_len, open.max_len),
         Facet::Dqs => (common.min_dqs, common.max_dqs) = (open.min_dqs, open.max_dqs),
         Facet::Release => {
-            common.drop.release = DayRange::default();
+            common.drop.release = ReleaseRange::default();
         }
         Facet::Language => common.reading.languages = Vec::new(),
         Facet::Kind => common.reading.kinds = Vec::new(),

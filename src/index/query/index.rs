@@ -526,6 +526,12 @@ impl Generation {
         if has_any { seconds.of(doc) } else { None }
     }
 
+    /// Returns the second at which a doc is released; `None` if only its day is known.
+    pub(crate) fn start_second(&self, doc: u32) -> Option<SecondOfDay> {
+        let rule = self.tlds.release_rule(self.drops_by_rank.tld(doc));
+        rule.second_on(self.row_drop(doc).release)
+    }
+
     pub(crate) fn stage(&self, tld: u16, drop: &RowDrop, as_of: AsOf) -> Stage {
         let pending = self.tlds.pending_days(tld);
         Stage::on(as_of.today, drop.release.day, pending, as_of.catch_days)

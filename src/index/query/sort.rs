@@ -539,7 +539,7 @@ fn possible_numbers(filter: &DropFilter, as_of: AsOf) -> RangeInclusive<u16> {
         SortKey::Release => {
             let mask = filter.view.code_mask();
             let is_in = |stage: Stage| mask & stage_code(stage) != 0;
-            let mut days = raw_range(common.drop.release).unwrap_or(0..=u16::MAX);
+            let mut days = raw_range(common.drop.release.days()).unwrap_or(0..=u16::MAX);
             if filter.view != View::Today {
                 let waits = is_in(Stage::Redemption) || is_in(Stage::PendingDelete);
                 let (first_caught, last) = (

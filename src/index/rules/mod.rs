@@ -34,7 +34,7 @@ use crate::vocab::dropped_name::DroppedName;
 use crate::vocab::limits::LABEL_CHARS_MAX;
 use crate::vocab::name::DomainName;
 use crate::vocab::watermark::Watermark;
-use dropdex_query::filter::{DayRange, Filter, LabelFilter};
+use dropdex_query::filter::{Filter, LabelFilter, ReleaseRange};
 
 /// Docs per parallel task.
 const DOCS_PER_PIECE: u32 = 1 << 16;
@@ -52,7 +52,7 @@ pub struct DueRule {
     pub base: Watermark,
     /// Range of effective releases that the rule accepts on the day of `base`; a relative range
     /// moves with the day.
-    pub releases_then: DayRange,
+    pub releases_then: ReleaseRange,
 }
 
 /// The matches of a rule.
@@ -185,7 +185,7 @@ struct NewsCriteria {
     created: Day,
     base: Watermark,
     /// Ranges of effective releases today and on the base's day, if they differ.
-    releases: Option<(DayRange, DayRange)>,
+    releases: Option<(ReleaseRange, ReleaseRange)>,
 }
 
 /// The distinct values, by number.
@@ -255,9 +255,10 @@ impl<'a> Plan<'a> {
     }
 
     /// Returns true if the release of a doc is in the first range and not in the second.
-    fn has_entered(&self, doc: u32, (now, then): (DayRange, DayRange)) -> bool {
-        let release = Day::from_raw(self.index.drops_by_rank.release(doc));
-        release.is_some_and(|release| now.contains(release) && !then.contains(release))
+    fn has_entered(&self, doc: u32, (now, then): (ReleaseRange, ReleaseRange)) -> bool {
+        let second = || self.index.start_second(doc);
+        let day = Day::from_raw(self.index.drops_by_rank.release(doc));
+        day.is_some_and(|day| now.contains(day, second) && !then.contains(day, second))
     }
 
     /// Returns the code of the stage of a doc on `day`.

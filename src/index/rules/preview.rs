@@ -13,7 +13,8 @@ use crate::query::rows::DropRow;
 use crate::rules::news::Moved;
 use crate::vocab::day::Day;
 use crate::vocab::limits::{PREVIEW_DAYS, PREVIEW_SAMPLES};
-use dropdex_query::filter::DayRange;
+use crate::vocab::release_time::Release;
+use dropdex_query::filter::ReleaseRange;
 
 /// Minimum number of docs per microsecond of a walk.
 const DOCS_PER_US: u32 = 100;
@@ -46,13 +47,14 @@ impl Preview<'_> {
 struct Match {
     then: Day,
     now: Day,
-    releases_then: DayRange,
-    releases_now: DayRange,
+    releases_then: ReleaseRange,
+    releases_now: ReleaseRange,
 }
 
 /// Facts that decide when a name fires.
 struct Facts {
-    release: Day,
+    /// With the second of its start if it is known and a range has an instant.
+    release: Release,
     pending_days: u16,
     /// The day on which the name became known.
     known: Day,
@@ -65,35 +67,39 @@ struct Lists {
     /// For each day, 1 plus the number of the match that reports the news of that day; 0 if there
     /// is none.
     by_day: Vec<u8>,
-    /// For each release, the bits of the matches whose range it enters.
+    /// For each day of release, the bits of the matches whose range some names of the day may enter.
     entered_by_release: Vec<u32>,
     /// The day of the first lists, which hold earlier drops.
     first: Day,
     catch_days: i32,
+    /// Whether a range has an instant.
+    reads_seconds: bool,
 }
 
 impl Match {
     /// The conditions of delivery, which decide whether the rule would have sent a name.
     fn fires(&self, facts: &Facts, is_new: bool, stages: u8, catch_days: i32) -> bool {
-        let release = facts.release.raw();
+        let Release { day, .. } = facts.release;
+        let release = day.raw();
+        let is_in = |range: ReleaseRange| range.contains(day, || facts.release.second());
         let code = |day: Day| {
             let left = i32::from(release) - i32::from(day.raw());
             stage_code_in(left, facts.pending_days, catch_days)
         };
         let (then, now) = (code(self.then), code(self.now));
-        if stages & now == 0 || !self.releases_now.contains(facts.release) {
+        if stages & now == 0 || !is_in(self.releases_now) {
             return false;
         }
         let known = code(facts.known.min(self.then));
         let moved = Moved { place: 0, release, pending_days: facts.pending_days, known, then, now };
         is_new
-            || !self.releases_then.contains(facts.release)
+            || !is_in(self.releases_then)
             || then < now && moved.is_news(stages, Day::MIN, catch_days)
     }
 }
 
 impl Lists {
-    fn new(index: &Index, releases: impl Fn(Day) -> DayRange, as_of: AsOf) -> Lists {
+    fn new(index: &Index, releases: impl Fn(Day) -> ReleaseRange, as_of: AsOf) -> Lists {
         let observed = index.observed_days(as_of.today);
         let first = observed.first().copied().unwrap_or(as_of.today);
         // The first lists hold drops of many days. These drops are counted as if each day had had
@@ -120,15 +126,16 @@ impl Lists {
             matches,
             first,
             catch_days: as_of.catch_days.into(),
+            reads_seconds: releases(as_of.today).has_instant(),
         };
         for (at, found) in (1..).zip(&lists.matches) {
             lists.by_day[usize::from(found.then.raw()) + 1..=usize::from(found.now.raw())].fill(at);
         }
         if lists.matches.iter().any(|it| it.releases_now != it.releases_then) {
             let entered = |raw: u16| {
-                let Some(release) = Day::from_raw(raw) else { return 0 };
+                let Some(day) = Day::from_raw(raw) else { return 0 };
                 let enters = |it: &Match| {
-                    it.releases_now.contains(release) && !it.releases_then.contains(release)
+                    it.releases_now.days().contains(day) && !it.releases_then.contains_all(day)
                 };
                 (0..)
                     .zip(&lists.matches)
@@ -141,7 +148,7 @@ impl Lists {
 
     /// Returns the bits of the matches for which a name fires.
     fn fired(&self, facts: &Facts, stages: u8) -> u32 {
-        let release = i32::from(facts.release.raw());
+        let release = i32::from(facts.release.day.raw());
         // A name fires only on days on which it changes.
         let changes = [
             i32::from(facts.known.raw()),
@@ -153,7 +160,7 @@ impl Lists {
             let number = usize::try_from(day).ok().and_then(|day| self.by_day.get(day));
             number.copied().filter(|&number| number > 0)
         };
-        let entered = self.entered_by_release.get(usize::from(facts.release.raw()));
+        let entered = self.entered_by_release.get(usize::from(facts.release.day.raw()));
         let mut due = changes
             .into_iter()
             .filter_map(number)
@@ -189,14 +196,14 @@ impl Index {
     pub fn preview_moving(
         &self,
         query: &RuleQuery,
-        releases: impl Fn(Day) -> DayRange,
+        releases: impl Fn(Day) -> ReleaseRange,
         as_of: AsOf,
     ) -> Result<Preview<'_>, QueryError> {
         let day = self.day(as_of);
         let release_now = query.common.drop.release;
         let mut common = query.common.clone();
         // The range moves with the day, like stages.
-        common.drop.release = DayRange::default();
+        common.drop.release = ReleaseRange::default();
         let filter = DropFilter {
             common,
             view: View::All,
@@ -224,14 +231,15 @@ impl Index {
                     by_match[fired.trailing_zeros() as usize] += 1;
                     fired &= fired - 1;
                 }
-                let release = facts.release;
+                let Release { day: release_day, .. } = facts.release;
+                let second = || facts.release.second();
                 if let Some((number, found)) = &newest {
                     // As in delivery, a name is known from the day of its ingestion.
                     let known = first_batches.day(batch).min(as_of.today);
                     let (facts, is_new) = (Facts { known, ..facts }, batch >= *number);
                     latest += u32::from(found.fires(&facts, is_new, stages, lists.catch_days));
                 }
-                if day.stages.code(doc) & stages != 0 && release_now.contains(release) {
+                if day.stages.code(doc) & stages != 0 && release_now.contains(release_day, second) {
                     today += 1;
                     if best.len() < PREVIEW_SAMPLES {
                         best.push(layer.place(doc));
@@ -268,7 +276,7 @@ impl Index {
     /// previous list.
     fn newest_match(
         &self,
-        releases: impl Fn(Day) -> DayRange,
+        releases: impl Fn(Day) -> ReleaseRange,
         as_of: AsOf,
     ) -> Option<(u32, Match)> {
         let newest_of = |layer: &&Layer| layer.drops_by_rank.first_batches().newest();
@@ -292,7 +300,9 @@ impl Generation {
             false => observed,
         };
         let pending_days = self.tlds.pending_days(listed.tld(doc));
-        Some(Facts { release: Day::from_raw(listed.release(doc))?, pending_days, known })
+        let second = lists.reads_seconds.then(|| self.start_second(doc)).flatten();
+        let release = Release::new(Day::from_raw(listed.release(doc))?, second);
+        Some(Facts { release, pending_days, known })
     }
 }
 

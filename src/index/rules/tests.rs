@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-use chrono::DateTime;
+use chrono::{DateTime, TimeDelta};
 
 use super::*;
 use crate::columns::fixtures::TestTables;
@@ -16,7 +16,9 @@ use crate::scorer::{Scorer, Scratch};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::dropped_name::DroppedName;
 use crate::vocab::name::to_unicode;
+use crate::vocab::release_time::{Release, ReleaseTime, SecondOfDay};
 use crate::vocab::stage::{Periods, Stage};
+use crate::vocab::time::UnixMs;
 use dropdex_query::filter::{Adult, Digits};
 use dropdex_query::text::Substring;
 
@@ -211,13 +213,23 @@ impl ExpectedDrop {
         (common.min_dqs..=common.max_dqs).contains(&self.dqs)
             && (common.min_len..=common.max_len).contains(&self.name.length())
             && !common.not_tlds.iter().any(|tld| tld == self.name.tld())
-            && common.drop.release.contains(self.release)
+            && self.is_released_in(common.drop.release)
             && digits.is_none_or(|_| !label.contains(|char: char| char.is_ascii_digit()))
             && (starts.is_empty() || starts.iter().any(|text| label.starts_with(text.as_str())))
             && !not_ends.iter().any(|text| label.ends_with(text.as_str()))
             && (common.adult == Adult::Include || !self.is_adult)
             && (common.tlds.is_empty() || common.tlds.iter().any(|tld| tld == self.name.tld()))
             && contains.as_ref().is_none_or(holds)
+    }
+
+    fn is_released_in(&self, ReleaseRange { from, to }: ReleaseRange) -> bool {
+        let time = ReleaseTime::of(self.name.tld(), self.release.into());
+        let instant = |day: Day, second: u32| day.start() + TimeDelta::seconds(second.into());
+        let first = time.at.map_or(instant(self.release, 0), UnixMs::instant);
+        let last = time.at.map_or(instant(self.release, 86_399), UnixMs::instant);
+        let second = |bound: Release| bound.second().map(SecondOfDay::get);
+        from.is_none_or(|it| last >= instant(it.day, second(it).unwrap_or(0)))
+            && to.is_none_or(|it| first <= instant(it.day, second(it).unwrap_or(86_399)))
     }
 
     fn fires(&self, rule: &DueRule, as_of: AsOf) -> bool {
@@ -229,7 +241,7 @@ impl ExpectedDrop {
             return false;
         }
         let has_entered = rule.query.common.drop.release != rule.releases_then
-            && !rule.releases_then.contains(self.release);
+            && !self.is_released_in(rule.releases_then);
         if self.first_batch > rule.base.batch || has_entered {
             return true;
         }
@@ -283,7 +295,14 @@ fn query(made: &mut TestTables, listed: &[ExpectedDrop]) -> RuleQuery {
     }
     if made.below(4) == 0 {
         let from = near(made, 40);
-        common.drop.release = DayRange { from: Some(from), to: Some(from.plus(20)) };
+        // Some hours before and after those at which names are released.
+        let hours = [None, Some(3), Some(4), Some(18), Some(19), Some(20)];
+        let days = [0, 20][made.below(2)];
+        let mut bound = |day| {
+            let hour: Option<u32> = hours[made.below(hours.len())];
+            Some(Release::new(day, hour.and_then(|hour| SecondOfDay::new(hour * 3_600))))
+        };
+        common.drop.release = ReleaseRange { from: bound(from), to: bound(from.plus(days)) };
     }
     let contains = if made.below(2) == 0 { text(made, listed) } else { None };
     let bits = made.below(16);
@@ -338,9 +357,11 @@ fn previews_are_those_of_a_scan() {
             let range = query.common.drop.release;
             let moves = made.below(2) == 0;
             let releases = |on: Day| {
-                let moved = |day: Day| day.plus(on.days_since(as_of.today));
+                let moved = |bound: Release| {
+                    Release::new(bound.day.plus(on.days_since(as_of.today)), bound.second())
+                };
                 match moves {
-                    true => DayRange { from: range.from.map(moved), to: range.to.map(moved) },
+                    true => ReleaseRange { from: range.from.map(moved), to: range.to.map(moved) },
                     false => range,
                 }
             };
@@ -387,7 +408,7 @@ impl Corpus {
     fn sent_per_day(
         &self,
         query: &RuleQuery,
-        releases: &dyn Fn(Day) -> DayRange,
+        releases: &dyn Fn(Day) -> ReleaseRange,
         as_of: AsOf,
     ) -> Vec<(Day, u32)> {
         let listed: BTreeSet<Day> = self.days.values().map(|&day| day.min(as_of.today)).collect();
@@ -439,11 +460,13 @@ fn matches_are_those_of_a_scan() {
                 .map(|_| {
                     let query = query(&mut made, &corpus.listed);
                     // A range that moves was different some days ago.
-                    let (DayRange { from, to }, days) =
+                    let (ReleaseRange { from, to }, days) =
                         (query.common.drop.release, made.below(9) as i32);
-                    let earlier = |day: Option<Day>| day.map(|day| day.plus(-days));
+                    let moved =
+                        |bound: Release| Release::new(bound.day.plus(-days), bound.second());
+                    let earlier = |bound: Option<Release>| bound.map(moved);
                     DueRule {
-                        releases_then: DayRange { from: earlier(from), to: earlier(to) },
+                        releases_then: ReleaseRange { from: earlier(from), to: earlier(to) },
                         query,
                         created: near(&mut made, 70),
                         base: if made.below(4) == 0 {

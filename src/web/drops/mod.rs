@@ -369,7 +369,8 @@ fn soon(filter: &DropFilter, first: Day, last: Day) -> DropFilter {
 /// Returns the conditions of `filter` on another part of the list.
 fn part(filter: &DropFilter, view: View, release: DayRange) -> DropFilter {
     let mut filter = DropFilter { view, offset: 0, ..filter.clone() };
-    (filter.common.drop.release, filter.common.drop.dropped) = (release, DayRange::default());
+    (filter.common.drop.release, filter.common.drop.dropped) =
+        (release.into(), DayRange::default());
     filter
 }
 

@@ -280,8 +280,17 @@ pub fn problem(parameter: &str, what: &str) -> String {
 fn more(shown: &Shown) -> Markup {
     let state = &shown.state;
     let given = |name| Some(state.get(name)).filter(|value| !value.is_empty());
-    // Returns the day that `tomorrow` or `+7d` stands for.
-    let date = |name| Day::parse_from(state.get(name), shown.today).ok();
+    let bound = |name, label: String| {
+        // A date is the day that `tomorrow` or `+7d` stands for. A field for dates cannot hold an instant.
+        let date = Day::parse_from(state.get(name), shown.today).ok();
+        let instant = given(name).filter(|_| date.is_none());
+        html! {
+            @match instant {
+                None => { input type="date" name=(name) value=[date] aria-label=(label); }
+                Some(instant) => { input name=(name) value=(instant) maxlength="40" aria-label=(label); }
+            }
+        }
+    };
     let none: Vec<_> = fields().map(|(name, _)| (name, "")).collect();
     html! {
         details.more {
@@ -305,9 +314,9 @@ fn more(shown: &Shown) -> Markup {
                 @for (word, from, to) in DATES {
                     fieldset {
                         legend { (word) }
-                        input type="date" name=(from) value=[date(from)] aria-label={ (word) " from" };
+                        (bound(from, format!("{word} from")))
                         " to "
-                        input type="date" name=(to) value=[date(to)] aria-label={ (word) " to" };
+                        (bound(to, format!("{word} to")))
                     }
                 }
                 button { "Apply" }

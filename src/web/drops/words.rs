@@ -2,10 +2,14 @@
 //! (`score:>=80 len:4-8 tld:com -digits drops:+3d`). Chips and terms represent parameters of the
 //! URL.
 
+use chrono::Timelike;
+
 use crate::components::date_text;
 use crate::drops::state::DropsParams;
 use crate::query::conditions::{Bar, CONDITIONS, Condition, Kind, Range, Term};
 use crate::vocab::day::Day;
+use crate::vocab::release_time::Release;
+use crate::vocab::time::UnixMs;
 
 /// Examples of all kinds of terms in the query bar.
 pub fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -58,6 +62,8 @@ fn chip(condition: &Condition, state: &DropsParams, today: Option<Day>) -> Chip 
             let shown = |text: &str| match (condition.kind, today) {
                 (Kind::Day(_), Some(today)) => Day::parse_from(text, today)
                     .map_or(text.to_owned(), |day| date_text(day, today)),
+                (Kind::Release(_), Some(today)) => Release::parse_from(text, today)
+                    .map_or(text.to_owned(), |release| release_text(release, today)),
                 _ => text.to_owned(),
             };
             let value = match (text, state.get(high)) {
@@ -84,6 +90,16 @@ fn chip(condition: &Condition, state: &DropsParams, today: Option<Day>) -> Chip 
         Bar::High | Bar::None => (parameter.replace('_', " "), text.to_owned()),
     };
     Chip { word, value, parameters: vec![parameter] }
+}
+
+/// Returns the day of a release, and its time of day if it has one.
+fn release_text(release: Release, today: Day) -> String {
+    let day = date_text(release.day, today);
+    match release.instant().map(UnixMs::instant) {
+        None => day,
+        Some(at) if at.second() == 0 => format!("{day}, {} UTC", at.format("%H:%M")),
+        Some(at) => format!("{day}, {} UTC", at.format("%H:%M:%S")),
+    }
 }
 
 /// Returns the filters as text: `TLD com, no digits`.
@@ -172,7 +188,7 @@ fn keyed(
             Err(format!("“-{key}:” is not a filter. Write {key}:<={value}, for example."))
         }
         Bar::Low(Range { high, .. }) => {
-            let (from, to) = bounds(matches!(condition.kind, Kind::Day(_)), value)?;
+            let (from, to) = bounds(condition.kind.is_day(), value)?;
             values.extend([(parameter, from), (high, to)]);
             Ok(())
         }
@@ -263,6 +279,10 @@ mod tests {
             ("digits idn", "/?digits=some&idn=only"),
             ("adult adult:include", "/?contains=adult&adult=include"),
             ("drops:+3d", "/?release_from=tomorrow&release_to=%2B3d"),
+            (
+                "drops:2026-11-27T14:00Z..2026-11-28",
+                "/?release_from=2026-11-27T14%3A00Z&release_to=2026-11-28",
+            ),
             ("drops:tomorrow", "/?release_from=tomorrow&release_to=tomorrow"),
             ("dropped:2026-11-01..today", "/?dropped_from=2026-11-01&dropped_to=today"),
             ("tlds:>=5 seen:2", "/?min_tlds=5&min_drops=2"),
@@ -327,6 +347,8 @@ mod tests {
             ("tld=com,net", "TLD com, net"),
             ("not_starts=my", "not starts with my"),
             ("release_from=tomorrow&release_to=%2B3d", "drops 23 Nov to 25 Nov"),
+            ("release_from=2026-11-23T14:00Z", "drops ≥ 23 Nov, 14:00 UTC"),
+            ("release_to=2027-11-23T14:00:30Z", "drops ≤ 23 Nov 2027, 14:00:30 UTC"),
             ("q=shop", "name contains shop"),
             ("max_rank=100000", "popularity rank at most 100000"),
         ] {
