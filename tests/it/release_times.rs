@@ -156,3 +156,52 @@ fn a_name_has_one_hour_everywhere() {
         assert!(event.contains(start), "{event}");
     }
 }
+
+#[test]
+fn releases_are_filtered_by_their_instant() {
+    let site = Site::new();
+    let list = "domain,drop_date,release_date\n\
+                silverpine.co.uk,2026-03-01,2026-03-24T11:31:21Z\n\
+                stonewall.org.uk,2026-03-01,2026-03-24\n\
+                solarroof.com,2026-02-10,2026-03-24\n\
+                jardinage.fr,2026-02-20,2026-03-24\n\
+                sunflower.com,2026-02-10,2026-03-25\n";
+    site.ingest(&site.write("list.csv", list), OBSERVED);
+    let key = site.account("ann@example.com", "api");
+    let server = site.serve(TODAY);
+    let mut client = server.client_with(&key);
+    let unknown = ["jardinage.fr", "stonewall.org.uk"];
+    for (from, to, known) in [
+        ("2026-03-24T11:31:21Z", "2026-03-24", &["silverpine.co.uk", "solarroof.com"][..]),
+        ("2026-03-24T11:31:22Z", "2026-03-24", &["solarroof.com"]),
+        ("2026-03-24", "2026-03-24T11:31:20Z", &[]),
+        ("2026-03-24", "2026-03-24T12:31:21+01:00", &["silverpine.co.uk"]),
+        ("2026-03-24T18:00Z", "2026-03-25T17:59:59Z", &["solarroof.com"]),
+        ("2026-03-24T18:00:01Z", "2026-03-25T18:00Z", &["sunflower.com"]),
+    ] {
+        let mut expected = [&unknown[..], known].concat();
+        expected.sort_unstable();
+        let range = format!("release_from={from}&release_to={to}");
+        let names = |rows: &Value, member: &str| {
+            let name = |row: &Value| row[member].as_str().expect("a name").to_owned();
+            let mut names: Vec<String> = rows.as_array().expect("rows").iter().map(name).collect();
+            names.sort_unstable();
+            names
+        };
+        let drops = client.get(&format!("/api/v1/drops?{range}")).json();
+        assert_eq!(names(&drops["drops"], "name"), expected, "{range}");
+        let found = client.get(&format!("/api/v1/search?starts=s,j&{range}")).json();
+        assert_eq!(names(&found["results"], "domain"), expected, "{range}");
+        let filter = json!({"releaseFrom": from, "releaseTo": to});
+        let preview = json!({ "filter": filter });
+        let preview = client.send("POST", "/api/v1/alerts/preview", &preview).json();
+        assert_eq!(names(&preview["samples"], "name"), expected, "{preview}");
+        let saved = json!({"name": range, "filter": filter});
+        let saved = client.send("POST", "/api/v1/searches", &saved).json();
+        assert_eq!(saved["search"]["filter"], filter);
+        assert_eq!(saved["search"]["total"], expected.len());
+        let page = client.get(&format!("/?{range}"));
+        let links_to = |name: &&str| page.text().contains(&format!("/domain/{name}"));
+        assert!(expected.iter().all(links_to), "{range}");
+    }
+}

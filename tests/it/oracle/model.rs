@@ -241,7 +241,8 @@ pub struct Filter {
     pub max_tlds: Option<usize>,
     pub min_drops: Option<usize>,
     pub dropped: (Option<Day>, Option<Day>),
-    pub release: (Option<Day>, Option<Day>),
+    /// The first second of the range and the one after it.
+    pub release: (Option<i64>, Option<i64>),
     /// Seconds of the Unix clock.
     pub listed_since: Option<i64>,
     pub max_rank: Option<u64>,
@@ -341,7 +342,8 @@ impl Filter {
         let Some(latest) = name.latest() else {
             let unbounded = (None, None);
             return min_drops.is_none()
-                && (*dropped, *release) == (unbounded, unbounded)
+                && *dropped == unbounded
+                && *release == (None, None)
                 && listed_since.is_none()
                 && max_rank.is_none();
         };
@@ -350,10 +352,23 @@ impl Filter {
         };
         min_drops.is_none_or(|least| name.drops() >= least)
             && within(latest.date, *dropped)
-            && within(latest.release, *release)
+            && may_release_in(name, latest.release, *release)
             && listed_since.is_none_or(|since| name.first_listed[&latest.date].1 >= since)
             && max_rank.is_none_or(|most| name.best_rank().is_some_and(|best| best <= most))
     }
+}
+
+/// Whether some second at which the name may be released is in a range.
+fn may_release_in(name: &Name, day: Day, (from, end): (Option<i64>, Option<i64>)) -> bool {
+    let midnight = |day: Day| day.start().timestamp();
+    let (first, last) = match hour(&name.tld, day).0 {
+        Some(at) => {
+            let at = DateTime::parse_from_rfc3339(&at).expect("an instant").timestamp();
+            (at, at)
+        }
+        None => (midnight(day), midnight(day.plus(1)) - 1),
+    };
+    from.is_none_or(|from| last >= from) && end.is_none_or(|end| first < end)
 }
 
 /// Whether the symbols of a pattern match the whole text.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use dropdex::query::conditions::CONDITIONS;
+use dropdex::vocab::day::Day;
 use dropdex::vocab::name::DomainName;
 use icu_normalizer::DecomposingNormalizerBorrowed;
 use regex::RegexBuilder;
@@ -218,6 +219,34 @@ fn filter(rng: &mut Rng, model: &Model, sent: &mut Parameters) -> Filter {
     filter
 }
 
+/// Sends the bounds of a range of releases as days or as instants.
+fn releases(
+    rng: &mut Rng,
+    (from, to): (Option<Day>, Option<Day>),
+    sent: &mut Parameters,
+) -> (Option<i64>, Option<i64>) {
+    let is_one_day = from == to;
+    let mut bound = |name, day: Option<Day>, end: i64| {
+        let day = day?;
+        // The hours at which registries release names, and others. The range of a day is not crossed.
+        let hour = *rng.pick(if end == 0 { &[0, 3, 4, 18] } else { &[18, 19, 20, 23] });
+        let second = if is_one_day { 0 } else { rng.between(-1, 1).max(-hour) };
+        let at = day.start().timestamp() + i64::from(hour * 3_600 + second);
+        let text = match rng.below(4) {
+            0 | 1 => {
+                sent.push((name, day.to_string()));
+                return Some(day.plus(end as i32).start().timestamp());
+            }
+            2 if second == 0 => super::corpus::timestamp(at).replace(":00Z", "Z"),
+            2 => super::corpus::timestamp(at),
+            _ => super::corpus::timestamp(at + 5_400).replace('Z', "+01:30"),
+        };
+        sent.push((name, text));
+        Some(at + end)
+    };
+    (bound("release_from", from, 0), bound("release_to", to, 1))
+}
+
 /// Adds one condition, unless it is already set.
 fn more(rng: &mut Rng, model: &Model, filter: &mut Filter, sent: &mut Parameters) {
     let name = rng.pick(model.names());
@@ -279,16 +308,19 @@ fn more(rng: &mut Rng, model: &Model, filter: &mut Filter, sent: &mut Parameters
         }
         14 if (filter.dropped, filter.release) == ((None, None), (None, None)) => {
             let Some(latest) = latest else { return };
-            let (near, from, to) = match rng.chance(50) {
-                true => (latest.release, "release_from", "release_to"),
-                false => (latest.date, "dropped_from", "dropped_to"),
-            };
-            let range = (near.plus(-(rng.below(30) as i32)), near.plus(rng.below(30) as i32));
+            let is_release = rng.chance(60);
+            let near = if is_release { latest.release } else { latest.date };
+            let width = if rng.chance(50) { 2 } else { 30 };
+            let range = (near.plus(-(rng.below(width) as i32)), near.plus(rng.below(width) as i32));
             let open = rng.below(4);
             let bounds = ((open != 0).then_some(range.0), (open != 1).then_some(range.1));
-            sent.extend(bounds.0.map(|day| (from, day.to_string())));
-            sent.extend(bounds.1.map(|day| (to, day.to_string())));
-            if from == "release_from" { filter.release = bounds } else { filter.dropped = bounds }
+            if is_release {
+                filter.release = releases(rng, bounds, sent);
+                return;
+            }
+            sent.extend(bounds.0.map(|day| ("dropped_from", day.to_string())));
+            sent.extend(bounds.1.map(|day| ("dropped_to", day.to_string())));
+            filter.dropped = bounds;
         }
         15 if filter.listed_since.is_none() => {
             let Some(since) = name.listed_at() else { return };
