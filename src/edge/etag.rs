@@ -13,7 +13,7 @@ use crate::index::filter::AsOf;
 
 /// Version of the response format. Increment the version whenever the response to the same query on
 /// the same index changes.
-const FORMAT_VERSION: u32 = 3;
+const FORMAT_VERSION: u32 = 4;
 /// Length of the digest in a tag, in bytes; enough to make collisions infeasible.
 const TAG_BYTES: usize = 16;
 /// Suffixes of the tags of compressed responses, since each is a separate representation.

@@ -18,11 +18,13 @@ use crate::response::Timestamp;
 use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::error::ApiError;
+use crate::service::watchlist;
 use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
 use crate::vocab::release_time::{Certainty, ReleaseTime};
 use crate::vocab::stage::Stage;
+use crate::watchlist::AvailabilityResponse;
 
 /// Everything known about a name.
 #[derive(Serialize, ToSchema)]
@@ -58,6 +60,10 @@ pub struct DossierResponse<'a> {
     /// `null` when the name is not in the active pipeline.
     #[schema(required)]
     latest_drop: Option<PipelineDrop>,
+    /// The newest of the registry's answers that you may see: `null` unless you watch the name or checked it
+    /// within six hours.
+    #[schema(required)]
+    availability: Option<AvailabilityResponse>,
     /// Ranks on popularity lists; empty for a name that never dropped. They are not part of the
     /// score.
     popularity: Vec<PopularityFact>,
@@ -109,13 +115,16 @@ fn parse_name(path: Result<Path<String>, PathRejection>) -> Result<DomainName, A
 pub async fn find_domain(
     State(app): State<App>,
     Extension(now): Extension<Now>,
+    Extension(caller): Extension<Caller>,
     name: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let domain = parse_name(name)?;
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let feedback = app.store.feedback(&domain);
-    let tag = Tag::for_query(&index, as_of, request.uri(), &[feedback.up, feedback.down]);
+    let seen = watchlist::seen_by(&app, &caller, &domain);
+    let seen_at = seen.map_or(0, |seen| seen.at.get());
+    let tag = Tag::for_query(&index, as_of, request.uri(), &[feedback.up, feedback.down, seen_at]);
     // The 404 must precede the comparison of tags, because `If-None-Match: *` would turn it into a
     // 304.
     let dossier = index.dossier(&domain, as_of).ok_or(ApiError::NotFound)?;
@@ -135,6 +144,7 @@ pub async fn find_domain(
         release_window_minutes: release.map(|it| it.window_minutes),
         drop_predicted_at: dossier.drop_predicted_at,
         latest_drop: dossier.latest_drop,
+        availability: seen.as_ref().map(AvailabilityResponse::new),
         popularity: dossier.popularity,
         feedback,
     })?;

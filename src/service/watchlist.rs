@@ -11,6 +11,7 @@ use crate::accounts::{
     WatchEntry, WatchPatch, WriteError,
 };
 use crate::app::{App, Now};
+use crate::checks::Checked;
 use crate::error::ApiError;
 use crate::index::filter::AsOf;
 use crate::index::{Index, NameFacts};
@@ -458,6 +459,19 @@ async fn look_up(
 ) -> Result<LookedUp, ApiError> {
     let mut found = look_up_all(app, caller, vec![(name, patch)], now).await?;
     Ok(found.pop().expect("one name was looked up"))
+}
+
+/// Returns the newest observation of a name that an account may see: of a name on its watchlist, or of a
+/// check that it asked for. Others would reveal who watches the name.
+pub fn seen_by(app: &App, caller: &Caller, name: &DomainName) -> Option<Observation> {
+    let is_watched = app.store.user_data(caller).watch(name).is_some();
+    let watched = is_watched.then(|| observed(app, name).0).flatten();
+    let checks = app.reach.checks.as_ref();
+    let checked = match checks.and_then(|checks| checks.result_of(caller.account, name)) {
+        Some(Checked::Seen(seen)) => Some(seen),
+        Some(Checked::Failed) | None => None,
+    };
+    [watched, checked].into_iter().flatten().max_by_key(|seen| seen.at)
 }
 
 /// The known registry state of a name, and its earlier states.

@@ -736,6 +736,7 @@ impl Model {
             "releaseWindowMinutes": hour.as_ref().map(|hour| hour.2),
             "dropPredictedAt": predicted,
             "latestDrop": shown,
+            "availability": null,
             "popularity": name.popularity,
             "feedback": {"up": 0, "down": 0},
         }))
