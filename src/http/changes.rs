@@ -19,19 +19,20 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
 
-use crate::accounts::{Caller, UserData};
+use crate::accounts::{Caller, Store, UserData};
 use crate::edge::allowance::{charge_more, readmit};
 use crate::edge::class::{STREAM_TIME_MAX, wants_stream};
 use crate::edge::csv::push_number;
 use crate::edge::error::Refusal;
 use crate::edge::extensions::ServerSlot;
+use crate::index::Index;
 use crate::index::changes::NameTest;
 use crate::index::filter::{AsOf, Filter};
 use crate::json;
 use crate::parse;
 use crate::query::params::{ChangesQuery, Params, sequence};
 use crate::response::event_stream;
-use crate::rows::{push_quoted_day, push_quoted_instant};
+use crate::rows::{push_json_text, push_quoted_day, push_quoted_instant};
 use crate::service::account_turns::{AccountTurn, OneAtATime};
 use crate::service::app::App;
 use crate::service::app::Now;
@@ -42,7 +43,8 @@ use crate::vocab::change::{ChangeKind, ChangeKinds, ChangeSource, is_personal};
 use crate::vocab::day::Day;
 use crate::vocab::ids::AccountId;
 use crate::vocab::limits::STREAMS_PER_ACCOUNT;
-use crate::vocab::release_time::{Certainty, ReleaseTime};
+use crate::vocab::observation::{LatestRegistration, RdapState};
+use crate::vocab::release_time::{Certainty, Release, ReleaseRules, ReleaseTime};
 use crate::vocab::scope::Scope;
 use crate::vocab::time::UnixMs;
 use dropdex_changes::{ChangeEntry, ChangeLog, ReadError};
@@ -55,7 +57,7 @@ const RETRY_MS: std::ops::Range<u32> = 1_000..5_000;
 /// Maximum number of events that a page reads to find matching ones. Testing a name takes about a microsecond.
 const SCANNED_MAX: usize = 100_000;
 /// Bytes to reserve for a row.
-const ROW_BYTES: usize = 192;
+const ROW_BYTES: usize = 384;
 const FRAME_BYTES: usize = 64;
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -142,6 +144,13 @@ struct ChangeRow<'a> {
     /// Minutes from `releaseAt`, or from the start of the day, within which the name is released.
     #[schema(required)]
     release_window_minutes: Option<u16>,
+    /// When the name was registered; `null` unless the event is `registered_again` and the registry's RDAP
+    /// server gives the time.
+    #[schema(value_type = Option<String>, format = DateTime, required)]
+    registered_at: Option<UnixMs>,
+    /// Registrar of that registration; `null` unless the RDAP server gives it.
+    #[schema(required, max_length = 64)]
+    registrar: Option<&'a str>,
 }
 
 /// A long poll or a stream in progress, counted until it is dropped.
@@ -266,10 +275,12 @@ impl ChangesReader {
         let make = move || {
             let index = app.live.current();
             let test = is_filtered.then(|| index.name_test(&asked.filter, asked.view, as_of));
-            ChangesPage::new(&app.changes, &asked, since, form, |entry| {
+            let passes = |entry: &ChangeEntry<'_>| {
                 is_visible(entry, &user)
                     && test.as_ref().is_none_or(|test: &NameTest<'_>| test.passes(entry.name))
-            })
+            };
+            let known = |entry: &ChangeEntry<'_>| Known::of(entry, &index, &app.store);
+            ChangesPage::new(&app.changes, &asked, since, form, passes, known)
         };
         // A stream responds to its request long before this, so the account that waits for its turn must be passed.
         if is_long { work::scan_for(account, make).await } else { work::run_aside(make).await }
@@ -284,6 +295,41 @@ fn is_visible(entry: &ChangeEntry<'_>, user: &UserData) -> bool {
             .is_some_and(|watch| Day::nearest(watch.added_at.instant()) <= entry.day)
 }
 
+/// Facts about the name of an event that the log does not have.
+struct Known {
+    /// With its second, if a list states it.
+    release: Option<Release>,
+    /// The registration that the event is about.
+    registration: LatestRegistration,
+}
+
+impl Known {
+    fn of(entry: &ChangeEntry<'_>, index: &Index, store: &Store) -> Known {
+        let stated = |day: Day| {
+            // Other suffixes have no seconds, so that their names need not be looked up.
+            let rule = ReleaseRules::compiled().of(suffix_of(entry));
+            let known = rule.states_instants().then(|| index.release_of(entry.name)).flatten();
+            known.filter(|release| release.day == day).unwrap_or(day.into())
+        };
+        let release = entry.release.map(stated);
+        let is_of_registry = entry.source == ChangeSource::Registry;
+        if !is_of_registry || entry.kind != ChangeKind::RegisteredAgain {
+            return Known { release, registration: LatestRegistration::default() };
+        }
+        let seen = store.observations([&entry.domain()]).pop().flatten();
+        let seen = seen.filter(|seen| seen.state == RdapState::RegisteredAgain);
+        let registration = seen.map(|seen| seen.registration).filter(|registration| {
+            // A later registration caused another event.
+            registration.at.is_none_or(|at| Day::nearest(at.instant()) <= entry.day)
+        });
+        Known { release, registration: registration.unwrap_or_default() }
+    }
+}
+
+fn suffix_of<'a>(entry: &ChangeEntry<'a>) -> &'a str {
+    &entry.name[usize::from(entry.label_len) + 1..]
+}
+
 impl ChangesPage {
     fn new(
         log: &ChangeLog,
@@ -291,6 +337,7 @@ impl ChangesPage {
         since: u64,
         form: PageFormat,
         passes: impl Fn(&ChangeEntry<'_>) -> bool,
+        known: impl Fn(&ChangeEntry<'_>) -> Known,
     ) -> Result<ChangesPage, ApiError> {
         let newest = log.newest();
         let next = if since == 0 { log.oldest() - 1 } else { since };
@@ -301,7 +348,7 @@ impl ChangesPage {
             page.next = seq;
             left -= 1;
             if asked.kinds.has(entry.kind) && passes(&entry) {
-                page.push(seq, &entry, form);
+                page.push(seq, &entry, &known(&entry), form);
             }
             let is_abandoned = left.is_multiple_of(EVENTS_PER_LOOK) && budget::abandoned();
             let goes_on = page.rows < asked.limit && left > 0 && seq < newest && !is_abandoned;
@@ -318,7 +365,7 @@ impl ChangesPage {
         }
     }
 
-    fn push(&mut self, seq: u64, entry: &ChangeEntry<'_>, form: PageFormat) {
+    fn push(&mut self, seq: u64, entry: &ChangeEntry<'_>, known: &Known, form: PageFormat) {
         let is_first = self.rows == 0;
         self.rows += 1;
         let out = &mut self.bytes;
@@ -329,7 +376,7 @@ impl ChangesPage {
                 let _ = write!(out, "id: {seq}\nevent: {}\ndata: ", entry.kind);
             }
         }
-        push_row(seq, entry, out);
+        push_row(seq, entry, known, out);
         if matches!(form, PageFormat::Events) {
             out.extend_from_slice(b"\n\n");
         }
@@ -346,8 +393,8 @@ impl ChangesPage {
 }
 
 /// Appends an event as a JSON object. Names need no escapes.
-fn push_row(seq: u64, entry: &ChangeEntry<'_>, out: &mut Vec<u8>) {
-    let ChangeEntry { kind, source, name, label_len, day, dqs, dqs_before, release } = *entry;
+fn push_row(seq: u64, entry: &ChangeEntry<'_>, known: &Known, out: &mut Vec<u8>) {
+    let ChangeEntry { kind, source, name, day, dqs, dqs_before, release, .. } = *entry;
     let verified = source != ChangeSource::Calendar;
     let _ = write!(out, "{{\"seq\":{seq},\"event\":\"{kind}\",\"domain\":\"{name}\",\"day\":");
     push_quoted_day(out, day);
@@ -364,19 +411,28 @@ fn push_row(seq: u64, entry: &ChangeEntry<'_>, out: &mut Vec<u8>) {
         Some(release) => push_quoted_day(out, release),
         None => out.extend_from_slice(b"null"),
     }
-    let time = release.map(|day| ReleaseTime::of(&name[usize::from(label_len) + 1..], day.into()));
+    let time = known.release.map(|release| ReleaseTime::of(suffix_of(entry), release));
     out.extend_from_slice(b",\"releaseAt\":");
     push_quoted_instant(out, time.and_then(|it| it.at));
     match time {
         Some(ReleaseTime { certainty, window_minutes, .. }) => {
             let _ = write!(
                 out,
-                ",\"releaseCertainty\":\"{}\",\"releaseWindowMinutes\":{window_minutes}}}",
+                ",\"releaseCertainty\":\"{}\",\"releaseWindowMinutes\":{window_minutes}",
                 certainty.as_str()
             );
         }
-        None => out.extend_from_slice(b",\"releaseCertainty\":null,\"releaseWindowMinutes\":null}"),
+        None => out.extend_from_slice(b",\"releaseCertainty\":null,\"releaseWindowMinutes\":null"),
     }
+    let LatestRegistration { at, registrar } = known.registration;
+    out.extend_from_slice(b",\"registeredAt\":");
+    push_quoted_instant(out, at);
+    out.extend_from_slice(b",\"registrar\":");
+    match &registrar {
+        Some(registrar) => push_json_text(out, registrar.as_str()),
+        None => out.extend_from_slice(b"null"),
+    }
+    out.push(b'}');
 }
 
 /// An event stream being sent.

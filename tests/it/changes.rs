@@ -516,6 +516,10 @@ fn registry_events_are_shown_only_to_accounts_that_watch_the_name() {
     let expected = (day(1).to_string(), "available".to_owned(), "solar.com".to_owned());
     assert_eq!((told(&rows), rows[0]["verified"].as_bool()), (vec![expected], Some(true)));
     let mut other = server.client_with(&other_key);
+    let availability =
+        |client: &mut Client| client.get("/api/v1/domain/solar.com").json()["availability"].take();
+    assert_eq!(availability(&mut client)["state"], "available");
+    assert_eq!(availability(&mut other), Value::Null);
     let seen = read(&mut other, 0, "");
     assert!(!seen.is_empty() && seen.iter().all(|row| row["source"] != "registry"), "{seen:?}");
     server.stop();
@@ -525,6 +529,53 @@ fn registry_events_are_shown_only_to_accounts_that_watch_the_name() {
     assert_eq!(other.send("POST", "/api/v1/watchlist", &watch).status, 201);
     assert_eq!(of_registry(&mut other), Vec::<Value>::new());
     assert_eq!(of_registry(&mut world.client(&server)), rows);
+    server.stop();
+    // Both accounts see who caught the name, and when.
+    com.say("solar.com", Says::held_since(&day(2).to_string()));
+    let server = world.serve(3);
+    for key in [&world.key, &other_key] {
+        let mut client = server.client_with(key);
+        let last = |client: &mut Client| of_registry(client).pop();
+        let caught = |row: Value| (row["event"] == "registered_again").then_some(row);
+        wait::until(WAIT_MAX, "the event", || last(&mut client).and_then(caught).is_some());
+        let row = last(&mut client).expect("an event");
+        let at = format!("{}T04:00:00.000Z", day(2));
+        let registrar = "Example Registrar";
+        assert_eq!((&row["registeredAt"], &row["registrar"]), (&at.into(), &registrar.into()));
+        assert_eq!(availability(&mut client)["registrar"], registrar);
+    }
+    assert!(rows.iter().all(|row| row["registeredAt"].is_null() && row["registrar"].is_null()));
+}
+
+#[test]
+fn events_have_the_second_that_a_list_states() {
+    let mut world = World::new("");
+    let server = world.serve(0);
+    let mut client = world.client(&server);
+    let times = |rows: &[Value]| -> Vec<Value> {
+        rows.iter().map(|row| row["releaseAt"].clone()).collect()
+    };
+    let stated = format!("{}T11:31:21Z", day(9));
+    world.ingest(0, &[format!("solar.uk,{},{stated},", day(0)), row("wind.uk", 0, 9)]);
+    let rows = until_events(&mut client, 2);
+    let at = |name: &str| {
+        let rows: Vec<Value> = rows.iter().filter(|row| row["domain"] == name).cloned().collect();
+        times(&rows)
+    };
+    assert_eq!(at("solar.uk"), [stated.replace('Z', ".000Z")]);
+    assert_eq!(at("wind.uk"), [Value::Null], "only its day is known");
+    // The release of the event is that of its time.
+    let moved = format!("{}T10:00:00Z", day(20));
+    world.ingest(1, &[format!("solar.uk,{},{moved},", day(0))]);
+    wait::until(WAIT_MAX, "the new release", || {
+        client.get("/api/v1/domain/solar.uk").json()["releaseDate"] == day(20).to_string()
+    });
+    let first = read(&mut client, 0, "&tld=uk&event=left_zone");
+    let first = first.iter().find(|row| row["domain"] == "solar.uk").expect("an event");
+    assert_eq!(
+        (&first["releaseDate"], &first["releaseAt"]),
+        (&day(9).to_string().into(), &Value::Null)
+    );
 }
 
 #[test]

@@ -90,6 +90,12 @@ impl Index {
         })
     }
 
+    /// Returns the release of the latest drop of a canonical name, with its second if a list states it.
+    pub fn release_of(&self, name: &str) -> Option<Release> {
+        let (layer, doc) = self.doc_at(self.place_of(name)?);
+        Some(layer.row_drop(doc).release)
+    }
+
     /// Returns the sentence that explains the score of a name; `None` if it never dropped.
     pub fn explanation(&self, name: &DomainName) -> Option<String> {
         let (layer, _, row) = self.find_row(name)?;
