@@ -272,7 +272,9 @@ fn a_label_has_its_names_and_variants() {
     let com = body["names"].as_array().and_then(|names| names.iter().find(|it| it["tld"] == "com"));
     let com = com.expect("solar.com");
     assert_eq!((&com["stage"], &com["dropDate"]), (&json!("redemption"), &json!("2026-03-10")));
-    assert_eq!(com["releaseDate"], "2026-04-14");
+    let hour = ["releaseDate", "releaseAt", "releaseCertainty", "releaseWindowMinutes"];
+    let hour = hour.map(|member| com[member].clone());
+    assert_eq!(json!(hour), json!(["2026-04-14", "2026-04-14T18:00:00.000Z", "window", 60]));
     let variants = body["variants"].as_array().expect("an array");
     let shown: Vec<(&Value, &Value, &Value)> =
         variants.iter().map(|it| (&it["label"], &it["kind"], &it["names"][0]["domain"])).collect();

@@ -14,6 +14,7 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::{DomainName, to_unicode};
 use crate::vocab::named::named_enum;
+use crate::vocab::release_time::Certainty;
 use crate::vocab::stage::Stage;
 
 /// A name of a label.
@@ -35,6 +36,16 @@ pub struct FamilyName<'a> {
     /// Effective release of that drop.
     #[schema(value_type = Option<String>, format = Date, required)]
     pub release_date: Option<Day>,
+    /// Start of the release on that day; `null` unless the registry releases names of the suffix at a known
+    /// hour.
+    #[schema(value_type = Option<String>, format = DateTime, required)]
+    pub release_at: Option<String>,
+    /// How sure the hour is; `null` without a release.
+    #[schema(required)]
+    pub release_certainty: Option<Certainty>,
+    /// Minutes from `releaseAt`, or from the start of the day, within which the name is released.
+    #[schema(required)]
+    pub release_window_minutes: Option<u16>,
 }
 
 named_enum! {
@@ -62,6 +73,7 @@ impl Index {
                 let row = layer.row(ordinal, tld);
                 let listed = row.drop.filter(|drop| !drop.registered_again);
                 let suffix = layer.tlds.name(tld);
+                let release = row.drop.map(|drop| layer.tlds.release_rule(tld).on(drop.release));
                 names.push(FamilyName {
                     domain: format!("{label}.{suffix}"),
                     tld: suffix,
@@ -70,6 +82,9 @@ impl Index {
                     stage: listed.map(|drop| layer.stage(tld, &drop, as_of)),
                     drop_date: row.drop.map(|drop| drop.date),
                     release_date: row.drop.map(|drop| drop.release.day),
+                    release_at: release.and_then(|it| it.at).map(|at| at.to_string()),
+                    release_certainty: release.map(|it| it.certainty),
+                    release_window_minutes: release.map(|it| it.window_minutes),
                 });
                 ControlFlow::Continue(ordinal + 1)
             },
