@@ -32,6 +32,7 @@ pub mod new_file;
 pub mod number;
 pub mod observation;
 pub mod origin;
+pub mod outcome;
 pub mod plan;
 pub mod popularity;
 pub mod rdap;
