@@ -34,6 +34,7 @@ pub fn build(
         origin: None,
         day: None,
         replaces: Vec::new(),
+        zone: None,
     };
     corpus.ingest(&source, drops.observations(names).map(|seen| Ok(Row::Seen(seen))))?;
     let settings = generation::BuildSettings::default();

@@ -49,6 +49,7 @@ pub fn make(
             origin: None,
             day: None,
             replaces: Vec::new(),
+            zone: None,
         };
         let drops = Drops::new(seed, day, mix);
         let seen = drops.observations(of_list.map(|at| names.get(at)));

@@ -26,12 +26,13 @@ use chrono::{DateTime, Utc};
 use memmap2::{Mmap, UncheckedAdvice};
 use serde::{Deserialize, Serialize};
 
-use crate::feeds::Sighting;
+use crate::feeds::{Format, Sighting};
 use crate::scorer::Base;
 use crate::vocab::day::Day;
 use crate::vocab::file_error::{AtPath, FileError};
 use crate::vocab::new_file;
 use crate::vocab::origin::Origin;
+use crate::vocab::outcome::ZoneDays;
 use crate::vocab::release_time::{Release, SecondOfDay};
 
 pub(super) const MAGIC: &[u8; 8] = b"DDXBATCH";
@@ -107,6 +108,10 @@ pub struct BatchMeta {
     /// entries of those lists no longer count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<u32>,
+    /// For a list of the changes of a zone: the zone, and the days of the files that were compared since
+    /// its last list. On these days, names without a row had not changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<ZoneDays>,
     /// The lists of a compacted batch, in order; otherwise empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lists: Vec<BatchMeta>,
@@ -141,6 +146,11 @@ impl BatchMeta {
     /// The lists in the batch, one or more, in order.
     pub fn lists(&self) -> &[BatchMeta] {
         if self.lists.is_empty() { std::slice::from_ref(self) } else { &self.lists }
+    }
+
+    /// Whether the list has the registrations of all names that a registry ever had.
+    pub fn is_history(&self) -> bool {
+        self.format == Format::History.as_str()
     }
 
     /// Reads only the metadata of the batch at `path`, without verifying the checksum.

@@ -143,6 +143,7 @@ mod tests {
             origin: None,
             day: None,
             replaces: Vec::new(),
+            zone: None,
         };
         let date = "2026-10-03".parse().expect("a date");
         let rows = (0..40).filter(|name| (name + number) % 3 != 0).map(|name| {

@@ -21,6 +21,7 @@ use crate::vocab::file_error::{AtPath, FileError};
 use crate::vocab::name::DomainName;
 use crate::vocab::new_file;
 use crate::vocab::origin::Origin;
+use crate::vocab::outcome::ZoneDays;
 use crate::{Corpus, CorpusError, Unpublished};
 
 /// Of this many rows, one may be bad. A list with more bad rows is refused, because it does not
@@ -43,6 +44,8 @@ pub struct Source {
     pub day: Option<Day>,
     /// [`BatchMeta::replaces`].
     pub replaces: Vec<u32>,
+    /// [`BatchMeta::zone`].
+    pub zone: Option<ZoneDays>,
 }
 
 /// The result of an ingest.
@@ -220,6 +223,7 @@ impl Corpus {
             origin: source.origin.clone(),
             day: source.day,
             replaces: source.replaces.clone(),
+            zone: source.zone.clone(),
             lists: Vec::new(),
         };
         let file = draft.writer.finish(&meta).at(&draft.path)?;

@@ -14,6 +14,7 @@ pub mod merge;
 mod numbers;
 pub mod ranked;
 mod scored;
+pub mod seen;
 pub mod sorter;
 
 use dropdex_feeds as feeds;

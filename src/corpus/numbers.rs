@@ -87,6 +87,7 @@ mod tests {
             origin: None,
             day: None,
             replaces: Vec::new(),
+            zone: None,
         };
         let name = DomainName::parse(name).expect("a name");
         let sighting = Sighting::Known { registered: true };

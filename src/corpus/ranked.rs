@@ -266,6 +266,7 @@ mod tests {
             origin: None,
             day: None,
             replaces: Vec::new(),
+            zone: None,
         };
         let edition = ListEdition {
             list: PopularityList::Tranco,

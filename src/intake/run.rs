@@ -25,6 +25,7 @@ use crate::outcome::{Failure, ListOutcome, ListReport, Outcome, Step, one_line};
 use crate::request::{Ingest, Lists, Rebuild, Request, Site, Task};
 use crate::vocab::day::Day;
 use crate::vocab::file_error::is_full;
+use crate::vocab::outcome::ZoneDays;
 use crate::vocab::popularity::ListEdition;
 use crate::vocab::tables::Table;
 use crate::zones::{self, Tracker, ZoneError, ZoneSource};
@@ -158,7 +159,7 @@ impl<'a> IntakeRun<'a> {
         match &ingest.lists {
             Lists::Files { files, format } => {
                 for path in files {
-                    let added = self.add_file(corpus, ingest, *format, path);
+                    let added = self.add_file(corpus, ingest, (*format, None), path);
                     if !self.report(path, file_name(path), added)? {
                         break;
                     }
@@ -190,11 +191,12 @@ impl<'a> IntakeRun<'a> {
         Ok(goes_on)
     }
 
+    /// Adds a list with its format, if given, and the zone that it has the changes of, if any.
     fn add_file(
         &mut self,
         corpus: &Corpus,
         ingest: &Ingest,
-        format: Option<Format>,
+        (format, zone): (Option<Format>, Option<&ZoneDays>),
         path: &Path,
     ) -> anyhow::Result<ListOutcome> {
         let opened = version(path)?;
@@ -241,6 +243,7 @@ impl<'a> IntakeRun<'a> {
             Identity::New { replaces } => replaces,
         };
         let source = self.source(ingest, path, (opened, sha256), &feed, replaces)?;
+        let source = Source { zone: zone.cloned(), ..source };
         let reading = feed.reason().to_owned();
         let progress = self.progress(path, feed.bytes_read())?;
         let ingested = corpus.ingest(&source, feed.inspect(|_| progress()))?;
@@ -285,6 +288,7 @@ impl<'a> IntakeRun<'a> {
             origin: ingest.origin.clone(),
             day: feed.day(),
             replaces,
+            zone: None,
         })
     }
 
@@ -362,7 +366,8 @@ impl<'a> IntakeRun<'a> {
         for list in &lists {
             let observed_at = Some(list.day.start());
             let ingest = Ingest { observed_at, drop_date: None, ..ingest.clone() };
-            let added = self.add_file(corpus, &ingest, Some(Format::Native), &list.path)?;
+            let reading = (Some(Format::Native), Some(&list.seen));
+            let added = self.add_file(corpus, &ingest, reading, &list.path)?;
             self.outcome.lists.push(ListReport { file: file_name(&list.path), outcome: added });
             tracker.ingested(list)?;
         }
@@ -411,6 +416,7 @@ impl<'a> IntakeRun<'a> {
             origin: ingest.origin.clone(),
             day: Some(day),
             replaces,
+            zone: None,
         };
         let first = self.progress(older, before.bytes_read())?;
         let second = self.progress(newer, after.bytes_read())?;

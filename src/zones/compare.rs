@@ -11,6 +11,7 @@ use crate::vocab::day::Day;
 use crate::vocab::file_error::AtPath;
 use crate::vocab::name::DomainName;
 use crate::vocab::new_file;
+use crate::vocab::outcome::{GAP_DAYS_MAX, Horizon};
 use crate::vocab::stage::Periods;
 
 /// Number of consecutive zone files without a name after which it counts as dropped.
@@ -20,9 +21,9 @@ const ABSENT_FILES: u8 = 3;
 const ABSENT_LISTS: u8 = 2;
 /// Days until a name that left with unusually many others counts as dropped.
 const ABSENT_DAYS_MASS: i32 = 14;
-/// Number of days for which a dropped name is remembered, so that its return is reported. This is
-/// longer than any registry keeps a deleted name.
-const REMEMBERED_DAYS: i32 = 120;
+/// Number of days after its release for which a dropped name is remembered, so that its return is
+/// reported: the longest horizon of outcomes, and a gap.
+const REMEMBERED_DAYS: i32 = Horizon::Year.days() + GAP_DAYS_MAX;
 /// Bytes of a [`Missing`] in its file.
 pub const MISSING_BYTES: usize = 6;
 
@@ -245,7 +246,8 @@ pub fn apply(
                 missing.is_listed = true;
             }
             found.waiting += u64::from(!missing.is_listed);
-            if !missing.is_listed || on.day.days_since(missing.since) < REMEMBERED_DAYS {
+            let free_on = on.kind.free_on(missing.since, &periods);
+            if !missing.is_listed || on.day.days_since(free_on) <= REMEMBERED_DAYS {
                 still_missing.push(&owner, missing.bytes())?;
             }
         } else if let Some(dropped) = known.filter(|it| it.is_listed) {

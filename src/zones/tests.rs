@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::snapshot::{Names, Snapshot};
 use super::*;
 use crate::vocab::day::Day;
+use crate::vocab::outcome::ZoneDays;
 
 fn day(number: i32) -> Day {
     "2026-01-01".parse::<Day>().expect("a day").plus(number)
@@ -466,4 +467,51 @@ fn only_leftovers_of_ended_processes_are_removed() {
     folder.tracker().take(&bad, day(2), ZoneSource::Zone, Keep::Drops).expect_err("cut");
     folder.tracker();
     assert_eq!(content(&folder.state()), before);
+}
+
+#[test]
+fn lists_have_the_days_compared_since_the_last_one() {
+    let folder = Folder::new();
+    let seen = || {
+        let lists = folder.tracker().lists();
+        lists.into_iter().map(|list| (list.day, list.seen)).collect::<Vec<_>>()
+    };
+    let all = ["a", "b", "c"];
+    folder.take(1, day(1), &all).expect("first");
+    folder.take(2, day(2), &all[1..]).expect("one left");
+    folder.take(2, day(3), &all[1..]).expect("unchanged");
+    folder.take(3, day(4), &all[1..]).expect("still missing");
+    assert_eq!(seen(), []);
+    folder.take(4, day(5), &all[1..]).expect("dropped");
+    let days = |days: &[i32]| ZoneDays {
+        suffix: "com".into(),
+        days: days.iter().map(|&it| day(it)).collect(),
+    };
+    let first = (day(5), days(&[1, 2, 3, 4, 5]));
+    assert_eq!(seen(), std::slice::from_ref(&first));
+    folder.take(5, day(7), &all).expect("is back");
+    assert_eq!(seen(), [first, (day(7), days(&[7]))]);
+}
+
+#[test]
+fn a_return_is_reported_for_the_longest_horizon_after_the_release() {
+    let left = day(1);
+    let free = left.plus(35);
+    for (days, is_reported) in [(400, true), (403, true), (405, false)] {
+        let folder = Folder::new();
+        let mut serial = 0;
+        let mut take = |on: Day, names: &[&str]| {
+            serial += 1;
+            folder.take(serial, on, names).expect("taken")
+        };
+        take(left.plus(-1), &["a", "b"]);
+        for after in 0..3 {
+            take(left.plus(after), &["b"]);
+        }
+        take(free.plus(days - 1), &["b"]);
+        let ZoneOutcome::Applied(applied) = take(free.plus(days), &["a", "b"]) else {
+            panic!("not compared");
+        };
+        assert_eq!(applied.registered_again, u64::from(is_reported), "{days}");
+    }
 }

@@ -14,6 +14,7 @@ use super::snapshot;
 use crate::vocab::day::Day;
 use crate::vocab::file_error::AtPath;
 use crate::vocab::new_file;
+use crate::vocab::outcome::ZoneDays;
 use crate::vocab::whole_file;
 
 const STATE: &str = "state.json";
@@ -61,6 +62,9 @@ struct State {
     /// Whether all existing names were listed ([`Keep::All`]).
     #[serde(default)]
     all_listed: bool,
+    /// Days of the accepted files since the last list, ascending.
+    #[serde(default)]
+    seen: Vec<Day>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -77,6 +81,8 @@ struct KeptZone {
 struct Written {
     file: String,
     day: Day,
+    #[serde(default)]
+    seen: Vec<Day>,
 }
 
 /// A list of drops, in dropdex's own format.
@@ -85,6 +91,8 @@ pub struct DropsFile {
     pub path: PathBuf,
     /// The day of the zone file that confirmed the drops.
     pub day: Day,
+    /// Days of the files that were compared for this list.
+    pub seen: ZoneDays,
 }
 
 /// Result for a zone file.
@@ -210,7 +218,7 @@ impl Tracker {
         next.apex = apex;
         let now = KeptZone { file, day, serial, names };
         let outcome = self.judge(&mut next, now, (kind, keep))?;
-        if outcome != ZoneOutcome::Unchanged {
+        if next.seen != self.state.seen || outcome != ZoneOutcome::Unchanged {
             self.commit(next)?;
         }
         self.tidy()?;
@@ -221,7 +229,11 @@ impl Tracker {
     /// process ends between the ingest and that call, a list is ingested twice, with the same
     /// content.
     pub fn lists(&self) -> Vec<DropsFile> {
-        let list = |list: &Written| DropsFile { path: self.folder.join(&list.file), day: list.day };
+        let list = |list: &Written| DropsFile {
+            path: self.folder.join(&list.file),
+            day: list.day,
+            seen: ZoneDays { suffix: self.state.apex.clone(), days: list.seen.clone() },
+        };
         self.state.lists.iter().map(list).collect()
     }
 
@@ -252,6 +264,7 @@ impl Tracker {
             compare::nothing_missing(&self.folder.join(&next.missing))?;
             let names = now.names;
             let path = self.folder.join(&now.file);
+            next.seen = vec![now.day];
             next.last = Some(now);
             if keep == Keep::All {
                 let mut list = self.list(next, kind)?;
@@ -262,6 +275,10 @@ impl Tracker {
             return Ok(ZoneOutcome::First { names });
         };
         if now.serial == latest.serial {
+            // An unchanged zone shows that nothing came or left, unless the file is held.
+            if next.held.is_empty() && next.seen.last().is_none_or(|&seen| seen < now.day) {
+                next.seen.push(now.day);
+            }
             return Ok(ZoneOutcome::Unchanged);
         }
         // Serial numbers wrap around (RFC 1982 §3.2).
@@ -357,6 +374,7 @@ impl Tracker {
         // Without this, a later `keep = "all"` would miss names that appeared while existing names
         // were not listed.
         next.all_listed = keep == Keep::All;
+        next.seen.push(now.day);
         next.last = Some(now);
         Ok(())
     }
@@ -365,7 +383,8 @@ impl Tracker {
     fn finish(&self, next: &mut State, list: DropList) -> Result<(), ZoneError> {
         if list.finish()? > 0 {
             let day = next.last.as_ref().map_or(Day::MIN, |last| last.day);
-            next.lists.push(Written { file: list_name(next), day });
+            let seen = std::mem::take(&mut next.seen);
+            next.lists.push(Written { file: list_name(next), day, seen });
         }
         Ok(())
     }

@@ -94,6 +94,7 @@ impl World {
             origin: None,
             day: None,
             replaces: Vec::new(),
+            zone: None,
         };
         corpus.ingest(&source, feed).expect("taken");
         let batches = corpus.batches().expect("batches");

@@ -152,6 +152,7 @@ fn index(folder: &Path, clock: Clock) -> dropdex::index::Index {
         origin: None,
         day: None,
         replaces: Vec::new(),
+        zone: None,
     };
     corpus.ingest(&source, feed).expect("the list is taken");
     let batches = corpus.batches().expect("one batch");

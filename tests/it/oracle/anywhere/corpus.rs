@@ -145,6 +145,7 @@ fn ingest(
         origin: None,
         day: None,
         replaces: Vec::new(),
+        zone: None,
     };
     corpus.ingest(&source, observations.map(|seen| Ok(Row::Seen(seen)))).expect("ingested");
 }
