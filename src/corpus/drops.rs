@@ -1,8 +1,11 @@
 //! Converts the records of a name in all lists to its drops (`data/docs/sources.md`, "What counts as one
 //! list, one drop, one release"). The result does not depend on the order in which lists were ingested.
 
+use chrono::DateTime;
+
 use crate::feeds::Sighting;
 use crate::vocab::day::Day;
+use crate::vocab::outcome::{Completeness, Sighted};
 use crate::vocab::release_time::Release;
 use crate::vocab::stage::Periods;
 
@@ -13,8 +16,8 @@ pub struct DropRecord {
     pub date: Day,
     /// The release, if a list gives one.
     pub release: Option<Release>,
-    /// Whether the name was registered again after this drop, before any later one.
-    pub registered_again: bool,
+    /// The registration of the name after this drop and before any later one, if a list shows it.
+    pub returned: Option<Sighted>,
 }
 
 /// A record of a drop in a list.
@@ -30,23 +33,27 @@ pub(super) struct SeenDrop {
 }
 
 /// Version of the rules in this module. An index built by other rules is not extended.
-pub const DROP_RULES: u32 = 3;
+pub const DROP_RULES: u32 = 4;
 
 impl SeenDrop {
     /// Returns the record of a drop in list number `list`; `None` for another kind of sighting.
     pub(super) fn new(
         sighting: Sighting,
         observed_at: i64,
-        list: u32,
+        (list, shown): (u32, Completeness),
         tld: impl Fn() -> Periods,
     ) -> Option<SeenDrop> {
         let (drop, is_estimated) = match sighting {
             Sighting::Dropped { date, release, registered_again } => {
-                (DropRecord { date, release, registered_again }, false)
+                let observed = observed_on(observed_at);
+                // A list of all names has the name again on its own day.
+                let on = (shown == Completeness::Complete).then_some(observed);
+                let returned = registered_again.then_some(Sighted { on, observed, shown });
+                (DropRecord { date, release, returned }, false)
             }
             Sighting::Released { on } => {
                 let date = on.day.plus(-tld().days());
-                (DropRecord { date, release: Some(on), registered_again: false }, true)
+                (DropRecord { date, release: Some(on), returned: None }, true)
             }
             Sighting::Registered { .. } | Sighting::Known { .. } => return None,
         };
@@ -58,6 +65,11 @@ impl SeenDrop {
     }
 }
 
+/// Returns the day of an observation, in Unix seconds.
+pub(super) fn observed_on(observed_at: i64) -> Day {
+    Day::nearest(DateTime::from_timestamp(observed_at, 0).unwrap_or_default())
+}
+
 impl DropRecord {
     /// Whether a record with a later date describes the same drop: a list may repeat the drop, a zone file
     /// may confirm it, or a list may add the release of a name that left its zone. Releases one day apart
@@ -65,16 +77,17 @@ impl DropRecord {
     fn is_repeated_by(
         &self,
         later: &DropRecord,
-        registrations: &[Day],
+        registrations: &[Sighted],
         tld: impl Fn() -> Periods,
     ) -> bool {
         let expected = || tld().effective_release(self.date, None);
         let day = |drop: &DropRecord| drop.release.map(|release| release.day);
         match (day(self), day(later)) {
             (Some(one), Some(other)) => one.days_since(other).abs() <= 1,
-            _ if self.registered_again => false,
+            _ if self.returned.is_some() => false,
             (None, None) => {
-                let between = |on: &Day| (self.date..later.date).contains(on);
+                let between =
+                    |it: &Sighted| it.on.is_some_and(|on| (self.date..later.date).contains(&on));
                 later.date <= expected() && !registrations.iter().any(between)
             }
             (Some(release), None) => later.date <= release,
@@ -91,13 +104,18 @@ fn joined(new: Option<Release>, old: Option<Release>) -> Option<Release> {
     }
 }
 
+/// Joins the registrations that two records of one drop state: the newer one wins if it states none.
+fn joined_return(new: Option<Sighted>, old: Option<Sighted>) -> Option<Sighted> {
+    new.map(|new| old.map_or(new, |old| new.or_better(old)))
+}
+
 /// Joins the records of a name into one record per drop, oldest first. Of several records with the same
 /// drop date, the one observed last is kept. Lists that repeat a drop do not change its date. Marks each
 /// drop that was followed by a registration before the next drop. Returns the number of the first list
 /// that reported the last drop.
 pub(super) fn join(
     seen: &mut Vec<SeenDrop>,
-    registrations: &[Day],
+    registrations: &[Sighted],
     tld: impl Fn() -> Periods,
     drops: &mut Vec<DropRecord>,
 ) -> u32 {
@@ -110,7 +128,8 @@ pub(super) fn join(
             let list = kept.list.min(next.list);
             let is_estimated = kept.is_estimated && next.is_estimated;
             let release = next.drop.release.and_then(|new| joined(Some(new), kept.drop.release));
-            let drop = DropRecord { release, ..next.drop };
+            let returned = joined_return(next.drop.returned, kept.drop.returned);
+            let drop = DropRecord { release, returned, ..next.drop };
             *kept = SeenDrop { drop, list, is_estimated, ..*next };
         }
         is_same
@@ -129,7 +148,7 @@ pub(super) fn join(
                     (last.date, is_estimated) = (next.drop.date, false);
                 }
                 last.release = joined(new.release, old.release);
-                last.registered_again = new.registered_again;
+                last.returned = joined_return(new.returned, old.returned);
                 newest = newest.max(next.observed_at);
                 first_list = first_list.min(next.list);
             }
@@ -140,10 +159,11 @@ pub(super) fn join(
             }
         }
     }
-    for &on in registrations {
-        let after = drops.partition_point(|drop| drop.date <= on);
+    for &sighted in registrations {
+        let after = drops.partition_point(|drop| Some(drop.date) <= sighted.on);
         if let Some(before) = after.checked_sub(1) {
-            drops[before].registered_again = true;
+            let returned = &mut drops[before].returned;
+            *returned = Some(returned.map_or(sighted, |known| known.or_better(sighted)));
         }
     }
     first_list

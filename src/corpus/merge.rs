@@ -3,12 +3,14 @@
 
 use rayon::prelude::*;
 
-use crate::batch::{Batch, BatchError, Cursor, Entry, EntryFields, NameBytes, StoredObservation};
+use crate::batch::{
+    Batch, BatchError, BatchMeta, Cursor, Entry, EntryFields, NameBytes, StoredObservation,
+};
 pub use crate::drops::DropRecord;
 use crate::drops::{self, SeenDrop};
 use crate::feeds::Sighting;
 use crate::scorer::Base;
-use crate::vocab::day::Day;
+use crate::vocab::outcome::{Completeness, Sighted};
 use crate::vocab::stage::Periods;
 
 /// All observations of one name, merged.
@@ -226,12 +228,19 @@ pub struct Dossiers<'a> {
     features: &'a [u8],
     /// Drops found in the entries of a name with several entries.
     seen: Vec<SeenDrop>,
-    registrations: Vec<Day>,
+    registrations: Vec<Sighted>,
+    /// What each list shows, by its number minus one.
+    lists: Vec<ListKind>,
     drops: Vec<DropRecord>,
     first_batch: u32,
 }
 
 impl<'a> Dossiers<'a> {
+    /// Returns what list number `list` shows.
+    fn kind(&self, list: u32) -> ListKind {
+        self.lists[list as usize - 1]
+    }
+
     /// Starts at the first name that is `from` or later.
     ///
     /// # Errors
@@ -245,6 +254,7 @@ impl<'a> Dossiers<'a> {
             features: &[],
             seen: Vec::new(),
             registrations: Vec::new(),
+            lists: batches.iter().flat_map(Batch::lists).map(ListKind::of).collect(),
             drops: Vec::new(),
             first_batch: 0,
         })
@@ -305,7 +315,8 @@ impl<'a> Dossiers<'a> {
         self.first_batch = 0;
         let StoredObservation { sighting, observed_at, .. } = entry.record;
         let periods = || periods(&self.name, self.label_len);
-        if let Some(seen) = SeenDrop::new(sighting, observed_at, batch, periods) {
+        let list = (batch, self.kind(batch).shows());
+        if let Some(seen) = SeenDrop::new(sighting, observed_at, list, periods) {
             self.first_batch = batch;
             self.drops.push(seen.drop());
             self.features = entry.features;
@@ -326,12 +337,13 @@ impl<'a> Dossiers<'a> {
             registration.observe(&entry.record);
             let StoredObservation { sighting, observed_at, .. } = entry.record;
             let periods = || periods(&self.name, self.label_len);
-            if let Some(seen) = SeenDrop::new(sighting, observed_at, batch, periods) {
+            let kind = self.kind(batch);
+            let list = (batch, kind.shows());
+            if let Some(seen) = SeenDrop::new(sighting, observed_at, list, periods) {
                 self.features = entry.features;
                 self.seen.push(seen);
-            } else if let Sighting::Registered { on } = sighting {
-                self.registrations.push(on);
             }
+            self.registrations.extend(kind.registration(&entry.record));
             match self.merge.fields() {
                 Some(next) if self.merge.name() == Some(&self.name) => {
                     (entry, batch) = (next, self.merge.number());
@@ -344,6 +356,47 @@ impl<'a> Dossiers<'a> {
         self.first_batch =
             drops::join(&mut self.seen, &self.registrations, periods, &mut self.drops);
         Ok((entry.base, registration.registered))
+    }
+}
+
+/// What a list shows of names that are registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ListKind {
+    /// The changes of a zone or of a registry's list, which show all names of a suffix.
+    Zone,
+    /// All names that a registry ever had, with the days of their registrations.
+    History,
+    /// Some names.
+    Some,
+}
+
+impl ListKind {
+    fn of(list: &BatchMeta) -> ListKind {
+        if list.zone.is_some() {
+            ListKind::Zone
+        } else if list.is_history() {
+            ListKind::History
+        } else {
+            ListKind::Some
+        }
+    }
+
+    fn shows(self) -> Completeness {
+        match self {
+            ListKind::Zone | ListKind::History => Completeness::Complete,
+            ListKind::Some => Completeness::Partial,
+        }
+    }
+
+    /// Returns the registration that an entry of such a list states.
+    fn registration(self, record: &StoredObservation) -> Option<Sighted> {
+        let on = match (record.sighting, self) {
+            (Sighting::Registered { on }, _) => Some(on),
+            (_, ListKind::History) => record.first_seen,
+            _ => None,
+        };
+        let observed = drops::observed_on(record.observed_at);
+        on.map(|on| Sighted { on: Some(on), observed, shown: self.shows() })
     }
 }
 
@@ -377,6 +430,8 @@ impl LastRegistration {
 mod tests {
     use super::*;
     use crate::batch::{self, BatchMeta};
+    use crate::vocab::day::Day;
+    use crate::vocab::outcome::ZoneDays;
 
     fn day(text: &str) -> Day {
         text.parse().expect("a date")
@@ -391,16 +446,21 @@ mod tests {
     }
 
     fn batches(lists: &[&[(&str, Sighting, i64)]]) -> (tempfile::TempDir, Vec<Batch>) {
+        let metas = vec![BatchMeta::default(); lists.len()];
+        let rows = lists.iter().map(|rows| rows.iter().map(|&row| (row, None)).collect::<Vec<_>>());
+        batches_of(metas.into_iter().zip(rows).collect())
+    }
+
+    type Entries<'a> = Vec<((&'a str, Sighting, i64), Option<Day>)>;
+
+    /// As [`batches`], with metadata for each list and a day of registration for each row.
+    fn batches_of(lists: Vec<(BatchMeta, Entries<'_>)>) -> (tempfile::TempDir, Vec<Batch>) {
         let folder = tempfile::tempdir().expect("a folder");
-        let open = |(at, rows): (usize, &&[(&str, Sighting, i64)])| {
+        let open = |(at, (meta, rows)): (usize, (BatchMeta, Entries<'_>))| {
             let path = folder.path().join(at.to_string());
             let mut writer = batch::create(&path).expect("a new file");
-            for (name, sighting, observed_at) in *rows {
-                let record = StoredObservation {
-                    sighting: *sighting,
-                    first_seen: None,
-                    observed_at: *observed_at,
-                };
+            for ((name, sighting, observed_at), first_seen) in rows {
+                let record = StoredObservation { sighting, first_seen, observed_at };
                 let base = Base::from_bits(7);
                 let label_len = name.find('.').expect("a dot") as u8;
                 let name = name.as_bytes();
@@ -410,10 +470,10 @@ mod tests {
                 let entry = Entry { name, label_len, length: label_len, base, features, record };
                 writer.push(&entry, None).expect("fits");
             }
-            writer.finish(&BatchMeta::default()).expect("finished");
+            writer.finish(&meta).expect("finished");
             Batch::open(&path).expect("opens")
         };
-        let batches = lists.iter().enumerate().map(open).collect();
+        let batches = lists.into_iter().enumerate().map(open).collect();
         (folder, batches)
     }
 
@@ -427,7 +487,7 @@ mod tests {
         while let Some(dossier) = dossiers.gather().expect("decodes") {
             let drops = dossier.drops.iter().map(|drop| {
                 let release = drop.release.map(|release| release.to_string());
-                (drop.date.to_string(), release, drop.registered_again)
+                (drop.date.to_string(), release, drop.returned.is_some())
             });
             let features = if dossier.drops.is_empty() { &[] } else { dossier.name };
             assert_eq!(dossier.features, features, "those of this name");
@@ -509,6 +569,59 @@ mod tests {
     }
 
     #[test]
+    fn a_registration_has_the_first_day_and_the_best_list() {
+        let at = |on: &str| day(on).start().timestamp();
+        let left = dropped("2026-01-01", None, false);
+        let is_back = dropped("2026-01-01", None, true);
+        let new = |on: &str| Sighting::Registered { on: day(on) };
+        let known = Sighting::Known { registered: true };
+        let of = |format: &str| BatchMeta { format: format.into(), ..BatchMeta::default() };
+        let days = ZoneDays { suffix: "nu".into(), days: Vec::new() };
+        let zone = || BatchMeta { zone: Some(days.clone()), ..of("native") };
+        let row = |sighting, on: &str| ("a.nu", sighting, at(on));
+        // Each row: a list, its statement, and a day of registration.
+        let rows = [
+            (zone(), row(left, "2026-01-04"), None),
+            (of("registered"), row(new("2026-03-12"), "2026-03-12"), None),
+            (of("registered"), row(new("2026-03-10"), "2026-06-01"), None),
+            (of("native"), row(is_back, "2026-03-09"), None),
+            (zone(), row(is_back, "2026-03-14"), None),
+            (of("history"), row(known, "2026-04-30"), Some(day("2026-03-08"))),
+            (of("history"), row(known, "2026-04-30"), Some(day("2015-03-08"))),
+        ];
+        let returned = |of: &[usize]| {
+            let lists = of.iter().map(|&at| {
+                let (meta, row, first_seen) = rows[at].clone();
+                (meta, vec![(row, first_seen)])
+            });
+            let (_folder, batches) = batches_of(lists.collect());
+            let mut dossiers = Dossiers::new(&batches, b"").expect("opens");
+            let dossier = dossiers.gather().expect("decodes").expect("a name");
+            assert_eq!(dossier.drops.len(), 1);
+            let shown = |it: Sighted| {
+                let on = it.on.map_or("?".to_owned(), |on| on.to_string());
+                format!("{on} by {} {}", it.observed, it.shown)
+            };
+            dossier.drops[0].returned.map(shown).unwrap_or_default()
+        };
+        for (of, expected) in [
+            (&[0][..], ""),
+            (&[0, 1], "2026-03-12 by 2026-03-12 partial"),
+            (&[0, 1, 2], "2026-03-10 by 2026-06-01 partial"),
+            (&[0, 3], "? by 2026-03-09 partial"),
+            (&[0, 3, 1], "2026-03-12 by 2026-03-12 partial"),
+            (&[0, 1, 2, 3, 4], "2026-03-14 by 2026-03-14 complete"),
+            (&[0, 4, 5], "2026-03-08 by 2026-04-30 complete"),
+            // A registration before the drop shows nothing.
+            (&[0, 6], ""),
+        ] {
+            assert_eq!(returned(of), expected, "{of:?}");
+            let reversed: Vec<usize> = of.iter().rev().copied().collect();
+            assert_eq!(returned(&reversed), expected, "{reversed:?}");
+        }
+    }
+
+    #[test]
     fn the_record_observed_last_wins_its_date() {
         let early = dropped("2026-01-01", Some("2026-02-01"), true);
         let late = dropped("2026-01-01", None, false);
@@ -541,7 +654,7 @@ mod tests {
             let dossier = dossiers.gather().expect("decodes").expect("a name");
             let drops = dossier.drops.iter().map(|drop| {
                 let release = drop.release.map_or("-".to_owned(), |day| day.to_string());
-                format!("{} {release} {}", drop.date, drop.registered_again)
+                format!("{} {release} {}", drop.date, drop.returned.is_some())
             });
             (drops.collect::<Vec<_>>(), dossier.first_batch)
         };

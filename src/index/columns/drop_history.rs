@@ -3,16 +3,19 @@
 //! the drops list.
 
 use crate::columns::part::Section;
+use crate::columns::returns::{ReturnFiles, Returns};
 use crate::columns::table::Table;
 use crate::error::{BuildError, GenerationError};
 use crate::storage::draft::Draft;
 use crate::storage::files::Files;
 use crate::vocab::day::Day;
+use crate::vocab::outcome::Return;
 
 const ORDINALS: &str = "earlier.ordinals";
 const DATES: &str = "earlier.dates";
 const RELEASES: &str = "earlier.releases";
-const AGAIN: &str = "earlier.again";
+const RETURNS: ReturnFiles =
+    ReturnFiles { bytes: "earlier.returned", late: "earlier.late", days: "earlier.late-days" };
 
 /// All drops except the latest of each name: by ordinal, then by date.
 #[derive(Debug, Default)]
@@ -22,8 +25,8 @@ pub struct DropHistory {
     dates: Vec<u16>,
     /// Effective release.
     releases: Vec<u16>,
-    /// 1 if the name was registered again before its next drop, else 0.
-    again: Vec<u8>,
+    /// Registrations before the next drop.
+    returns: Returns,
 }
 
 /// A drop that was followed by another.
@@ -32,8 +35,9 @@ pub struct EarlierDrop {
     pub date: Day,
     /// Effective release.
     pub release: Day,
-    /// Registered again before the next drop, according to a list.
-    pub registered_again: bool,
+    /// The registration before the next drop, and the day of its list if it is late.
+    pub returned: Option<Return>,
+    pub late: Option<Day>,
 }
 
 impl DropHistory {
@@ -42,7 +46,7 @@ impl DropHistory {
     /// # Errors
     /// A write fails.
     pub fn write(table: &Table, draft: &Draft) -> Result<(), BuildError> {
-        let mut all = DropHistory::default();
+        let (mut all, mut returned, mut late) = (DropHistory::default(), Vec::new(), Vec::new());
         table.parts.for_each(
             &[Section::Earlier],
             |_| (),
@@ -51,14 +55,16 @@ impl DropHistory {
                 all.ordinals.extend(earlier.at.iter().map(|at| part.first + at));
                 all.dates.extend_from_slice(&earlier.date);
                 all.releases.extend_from_slice(&earlier.release);
-                all.again.extend(earlier.again.iter().map(|&again| u8::from(again)));
+                let first = returned.len() as u32;
+                returned.extend_from_slice(&earlier.returned);
+                late.extend(earlier.late.iter().map(|&[at, day]| (first + at, day as u16)));
                 Ok(())
             },
         )?;
         draft.put(ORDINALS, &all.ordinals)?;
         draft.put(DATES, &all.dates)?;
         draft.put(RELEASES, &all.releases)?;
-        draft.put(AGAIN, &all.again)
+        Returns::write(RETURNS, &returned, late, draft)
     }
 
     /// Opens the files that [`DropHistory::write`] wrote for a table of `names` names.
@@ -66,14 +72,15 @@ impl DropHistory {
     /// # Errors
     /// A file is damaged or does not match the others.
     pub fn open(files: &Files, names: u32) -> Result<DropHistory, GenerationError> {
+        let ordinals: Vec<u32> = files.take(ORDINALS)?;
+        let drops = ordinals.len();
         let all = DropHistory {
-            ordinals: files.take(ORDINALS)?,
+            returns: Returns::open(files, RETURNS, 0, drops as u32)?,
+            ordinals,
             dates: files.take(DATES)?,
             releases: files.take(RELEASES)?,
-            again: files.take(AGAIN)?,
         };
-        let drops = all.ordinals.len();
-        let fits = [all.dates.len(), all.releases.len(), all.again.len()] == [drops; 3]
+        let fits = [all.dates.len(), all.releases.len()] == [drops; 2]
             && all.ordinals.is_sorted()
             && all.ordinals.last().is_none_or(|&last| last < names)
             && !all.dates.contains(&0)
@@ -86,12 +93,22 @@ impl DropHistory {
     pub fn before_latest(&self, ordinal: u32) -> impl Iterator<Item = EarlierDrop> {
         let first = self.ordinals.partition_point(|&other| other < ordinal);
         let after = self.ordinals.partition_point(|&other| other <= ordinal);
+        (first..after).rev().map(move |at| self.at(at))
+    }
+
+    /// Returns all drops with the ordinals of their names.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, EarlierDrop)> {
+        (0..self.ordinals.len()).map(|at| (self.ordinals[at], self.at(at)))
+    }
+
+    fn at(&self, at: usize) -> EarlierDrop {
         let day = |raw| Day::from_raw(raw).expect("was checked when it was read");
-        (first..after).rev().map(move |at| EarlierDrop {
+        EarlierDrop {
             date: day(self.dates[at]),
             release: day(self.releases[at]),
-            registered_again: self.again[at] != 0,
-        })
+            returned: self.returns.of(at as u32),
+            late: self.returns.late(at as u32),
+        }
     }
 }
 
@@ -112,16 +129,21 @@ mod tests {
                 for at in 0..part.len() as u32 {
                     let of_name =
                         (0..part.earlier.at.len()).filter(|&drop| part.earlier.at[drop] == at);
-                    let expected: Vec<(u16, u16, bool)> = of_name
+                    let expected: Vec<(u16, u16, u8, u32)> = of_name
                         .map(|drop| {
                             let earlier = &part.earlier;
-                            (earlier.date[drop], earlier.release[drop], earlier.again[drop])
+                            let late = earlier.late.iter().find(|[of, _]| *of == drop as u32);
+                            let days = (earlier.date[drop], earlier.release[drop]);
+                            let late = late.map_or(0, |[_, day]| *day);
+                            (days.0, days.1, earlier.returned[drop], late)
                         })
                         .rev()
                         .collect();
-                    let drops = read
-                        .before_latest(part.first + at)
-                        .map(|drop| (drop.date.raw(), drop.release.raw(), drop.registered_again));
+                    let drops = read.before_latest(part.first + at).map(|drop| {
+                        let late = u32::from(Day::raw_or_zero(drop.late));
+                        let days = (drop.date.raw(), drop.release.raw());
+                        (days.0, days.1, Return::byte(drop.returned), late)
+                    });
                     assert_eq!(drops.collect::<Vec<_>>(), expected);
                     found += expected.len();
                 }

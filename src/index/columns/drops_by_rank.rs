@@ -27,6 +27,7 @@ use crate::columns::properties::{Properties, Property};
 use crate::columns::rank_key::ADULT;
 use crate::columns::rank_order::{self, DropRows, RankOrder};
 use crate::columns::release_seconds::ReleaseSeconds;
+use crate::columns::returns::{LATEST, Returns};
 use crate::columns::sampling::{Sample, Sampling};
 use crate::columns::scores::Scores;
 use crate::columns::slices::{SliceTest, Slices, ValueSet, ones};
@@ -80,6 +81,7 @@ pub struct DropsByRank {
     properties: Properties,
     popularity: Popularity,
     release_seconds: ReleaseSeconds,
+    returns: Returns,
     tld_docs: DocSets,
     trigrams: Trigrams,
 }
@@ -103,6 +105,7 @@ pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), Buil
             FirstBatches::write(&first_batches, &table.batches, draft)?;
             Popularity::write(table, order, draft)?;
             ReleaseSeconds::write(table, order, draft)?;
+            Returns::write_latest(table, order, draft)?;
             Properties::write(rows.rows.iter().map(|row| &row.properties), draft)?;
             DocSets::of(on_list, table.tlds.len()).write(TLD, draft)
         },
@@ -134,6 +137,7 @@ impl DropsByRank {
         let properties = Properties::open(files, dropped)?;
         let popularity = Popularity::open(files, dropped)?;
         let release_seconds = ReleaseSeconds::open(files, dropped)?;
+        let returns = Returns::open(files, LATEST, listed, dropped)?;
         let first_batches = FirstBatches::open(files, dropped)?;
         let tld_docs = DocSets::open(TLD, files, listed, tlds.len())?;
         let trigrams = Trigrams::open(&segment, files, listed, tlds)?;
@@ -147,6 +151,7 @@ impl DropsByRank {
             properties,
             popularity,
             release_seconds,
+            returns,
             tld_docs,
             trigrams,
         })
@@ -216,6 +221,11 @@ impl DropsByRank {
     /// Returns the seconds of releases that lists state.
     pub fn release_seconds(&self) -> &ReleaseSeconds {
         &self.release_seconds
+    }
+
+    /// Returns the registrations of the docs after the drops list.
+    pub fn returns(&self) -> &Returns {
+        &self.returns
     }
 
     /// Returns the columns of latest drop dates and of effective releases.
@@ -856,7 +866,7 @@ mod tests {
         let mut rows = Vec::new();
         for part in table.parts.iter() {
             for (drop, &at) in
-                part.drops.at.iter().enumerate().filter(|&(drop, _)| !part.drops.again[drop])
+                part.drops.at.iter().enumerate().filter(|&(drop, _)| !part.drops.is_again(drop))
             {
                 let name = String::from_utf8(part.name(at as usize).to_vec()).expect("ASCII");
                 rows.push(Row {

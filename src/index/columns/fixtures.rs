@@ -15,6 +15,7 @@ use crate::storage::manifest::{GenerationId, INDEX_FORMAT, Manifest};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
+use crate::vocab::outcome::{Completeness, Horizon, Return, ReturnTime};
 use crate::vocab::popularity::{ListRank, ListedRank, PopularityList};
 use crate::vocab::time::UnixMs;
 
@@ -109,6 +110,12 @@ impl TestTables {
         }
     }
 
+    fn returned(&mut self, is_again: bool) -> u8 {
+        let (time, shown) = (ReturnTime::Within(Horizon::ALL[self.below(4)]), self.below(3));
+        let of = Return { time, shown: Completeness::ALL[shown] };
+        Return::byte(is_again.then_some(of))
+    }
+
     fn push(&mut self, part: &mut Part, name: &DomainName, tlds: &Tlds) {
         part.text.extend_from_slice(name.as_str().as_bytes());
         part.spans.push(name.as_str().len()).expect("short");
@@ -129,7 +136,10 @@ impl TestTables {
             earlier.at.push(at);
             earlier.date.push(500 + turn);
             earlier.release.push(501 + turn + self.below(20) as u16);
-            earlier.again.push(self.below(3) == 0);
+            earlier.returned.push(self.returned(true));
+            if turn == 1 {
+                earlier.late.push([earlier.at.len() as u32 - 1, 600]);
+            }
         }
         let drops = &mut part.drops;
         drops.at.push(at);
@@ -140,7 +150,11 @@ impl TestTables {
             let second = (at * 7_919 + u32::from(date)) % (24 * 60 * 60);
             drops.release_seconds.push([drops.at.len() as u32 - 1, second]);
         }
-        drops.again.push(self.below(6) == 0);
+        let is_again = self.below(6) == 0;
+        drops.returned.push(self.returned(is_again));
+        if is_again && date.is_multiple_of(5) {
+            drops.late.push([drops.at.len() as u32 - 1, u32::from(date) + 40]);
+        }
         drops.first_batch.push(1 + self.below(BATCHES) as u32);
         drops.rank.push([9, 10, 11, 700][self.below(4)]);
         drops.spread.push(1 + self.below(300) as u16);
@@ -178,6 +192,7 @@ pub fn round_trip(
         fst: String::new(),
         corpus: String::new(),
         batches: 0,
+        seen: Default::default(),
         internal_lists: Vec::new(),
         popularity: Vec::new(),
         newest_observed_at: None,

@@ -38,6 +38,7 @@ pub mod rank_order;
 pub mod rank_table;
 pub mod records;
 pub mod release_seconds;
+pub mod returns;
 pub mod replaced;
 pub mod sampling;
 pub mod scores;

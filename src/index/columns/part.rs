@@ -65,8 +65,11 @@ pub struct PartDrops {
     pub release: Vec<u16>,
     /// Seconds of the releases that lists state, by position among the drops. Few drops have one.
     pub release_seconds: Vec<[u32; 2]>,
-    /// Whether the name was registered again after that drop.
-    pub again: Vec<bool>,
+    /// [`Return::byte`](crate::vocab::outcome::Return::byte) of the registration after that drop; 0 for none.
+    pub returned: Vec<u8>,
+    /// Days of the lists that show those registrations late ([`Sighted::late`](crate::vocab::outcome::Sighted::late)), by position among the
+    /// drops.
+    pub late: Vec<[u32; 2]>,
     /// First batch that reported the drop.
     pub first_batch: Vec<u32>,
     /// Unrounded score, [`crate::scorer::Grade::rank`].
@@ -94,8 +97,10 @@ pub struct PartEarlier {
     pub date: Vec<u16>,
     /// Effective release.
     pub release: Vec<u16>,
-    /// Whether the name was registered again before the next drop.
-    pub again: Vec<bool>,
+    /// [`Return::byte`](crate::vocab::outcome::Return::byte) of the registration before the next drop.
+    pub returned: Vec<u8>,
+    /// As [`PartDrops::late`], by position among these drops.
+    pub late: Vec<[u32; 2]>,
 }
 
 impl Part {
@@ -121,9 +126,12 @@ impl Part {
 
     /// Returns the size of the columns in memory, in bytes.
     pub fn bytes(&self) -> u64 {
-        let PartDrops { at, ranks, release_seconds, features, .. } = &self.drops;
+        let PartDrops { at, ranks, release_seconds, late, features, .. } = &self.drops;
         let names = self.text.len() + self.len() * NAME_BYTES;
-        let few = size_of_val(ranks.as_slice()) + size_of_val(release_seconds.as_slice());
+        let few = size_of_val(ranks.as_slice())
+            + size_of_val(release_seconds.as_slice())
+            + size_of_val(late.as_slice())
+            + size_of_val(self.earlier.late.as_slice());
         let drops = features.len() + at.len() * DROP_BYTES + few;
         (names + drops + self.earlier.at.len() * EARLIER_BYTES) as u64
     }
@@ -138,6 +146,11 @@ impl PartDrops {
     /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.at.len()
+    }
+
+    /// Whether the name was registered again after a drop.
+    pub fn is_again(&self, at: usize) -> bool {
+        self.returned[at] != 0
     }
 
     /// Returns the features of a drop.
@@ -196,7 +209,8 @@ impl Part {
                 mover.column(&mut drops.date)?;
                 mover.column(&mut drops.release)?;
                 mover.column(&mut drops.release_seconds)?;
-                mover.flags(&mut drops.again)?;
+                mover.column(&mut drops.returned)?;
+                mover.column(&mut drops.late)?;
                 mover.column(&mut drops.first_batch)?;
                 mover.column(&mut drops.rank)?;
                 mover.column(&mut drops.spread)?;
@@ -212,7 +226,8 @@ impl Part {
                 mover.column(&mut earlier.at)?;
                 mover.column(&mut earlier.date)?;
                 mover.column(&mut earlier.release)?;
-                mover.flags(&mut earlier.again)
+                mover.column(&mut earlier.returned)?;
+                mover.column(&mut earlier.late)
             }
         }
     }

@@ -141,7 +141,7 @@ fn counts_of(part: &Part) -> FxHashMap<u64, u32> {
 
 /// Returns the sort key of each dropped name of a part, in name order.
 fn sort_keys(part: &Part) -> impl Iterator<Item = u64> {
-    (0..part.drops.len()).map(|drop| match part.drops.again[drop] {
+    (0..part.drops.len()).map(|drop| match part.drops.is_again(drop) {
         true => AGAIN,
         false => order_key(part.key[part.drops.at[drop] as usize], part.drops.rank[drop]),
     })
@@ -294,7 +294,7 @@ mod tests {
                 table.parts.iter().flat_map(|part| (0..part.drops.len()).map(move |at| (part, at)))
             {
                 let at = part.drops.at[drop] as usize;
-                let again = part.drops.again[drop];
+                let again = part.drops.is_again(drop);
                 let key = if again { 0 } else { order_key(part.key[at], part.drops.rank[drop]) };
                 expected.push((again, key, part.name(at)));
                 let doc = order.docs()[found.len()];

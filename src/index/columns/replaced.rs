@@ -53,7 +53,7 @@ impl Replaced {
             found.counts.names += 1;
             if let Some(latest) = dossier.drops.last() {
                 found.counts.dropped += 1;
-                found.counts.drops += u32::from(!latest.registered_again);
+                found.counts.drops += u32::from(latest.returned.is_none());
             }
             for drop in dossier.drops {
                 found.dropped_on[usize::from(drop.date.raw())] = true;

@@ -20,6 +20,7 @@ use crate::error::BuildError;
 use crate::scorer::{Base, Coverage, Grade, Scorer, Spread};
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
+use crate::vocab::outcome::{Completeness, Return, Sighted};
 use crate::vocab::popularity::ListedRank;
 use crate::vocab::release_time::Release;
 use crate::vocab::stage::Periods;
@@ -247,21 +248,28 @@ impl Merging {
         match dossier.drops {
             [] => Ok(()),
             [earlier @ .., latest] => {
-                earlier.iter().for_each(|drop| self.push_earlier(drop, number));
+                for (drop, next) in earlier.iter().zip(&dossier.drops[1..]) {
+                    self.push_earlier(drop, next.date, number);
+                }
                 self.push_drop(dossier, *latest, number)
             }
         }
     }
 
-    /// Adds an earlier drop of the last pushed name.
-    fn push_earlier(&mut self, drop: &DropRecord, tld: u16) {
+    /// Adds an earlier drop of the last pushed name, which dropped again on `next`.
+    fn push_earlier(&mut self, drop: &DropRecord, next: Day, tld: u16) {
         let (_, periods, ..) = self.tlds[usize::from(tld)];
         let earlier = &mut self.part.earlier;
         earlier.at.push(self.part.spans.len() as u32 - 1);
         earlier.date.push(drop.date.raw());
         let release = drop.release.map(|release| release.day);
-        earlier.release.push(periods.effective_release(drop.date, release).raw());
-        earlier.again.push(drop.registered_again);
+        let release = periods.effective_release(drop.date, release);
+        earlier.release.push(release.raw());
+        let shown = Completeness::LaterList;
+        let returned = drop.returned.unwrap_or(Sighted { on: None, observed: next, shown });
+        earlier.returned.push(Return::byte(Some(returned.after(release))));
+        let place = earlier.at.len() as u32 - 1;
+        earlier.late.extend(returned.late().map(|day| [place, day.raw().into()]));
     }
 
     /// Adds the latest drop of the last pushed name.
@@ -283,7 +291,10 @@ impl Merging {
         {
             drops.release_seconds.push([drops.at.len() as u32 - 1, second.get()]);
         }
-        drops.again.push(latest.registered_again);
+        let returned = latest.returned.map(|returned| returned.after(release));
+        drops.returned.push(Return::byte(returned));
+        let late = latest.returned.and_then(Sighted::late);
+        drops.late.extend(late.map(|day| [drops.at.len() as u32 - 1, day.raw().into()]));
         drops.first_batch.push(dossier.first_batch);
         drops.count.push(u8::try_from(dossier.drops.len()).unwrap_or(u8::MAX));
         let start = drops.features.len();
@@ -581,7 +592,7 @@ mod tests {
                 let place = at as u32;
                 let drop = part.drops.at.binary_search(&place).ok().map(|drop| {
                     let drops = &part.drops;
-                    let dates = (drops.date[drop], drops.release[drop], drops.again[drop]);
+                    let dates = (drops.date[drop], drops.release[drop], drops.is_again(drop));
                     let scores = (drops.rank[drop], drops.spread[drop], drops.open_tlds[drop]);
                     let of = |(of, _): &&(u32, ListedRank)| *of as usize == drop;
                     let ranks: Vec<_> = drops.ranks.iter().filter(of).map(|it| it.1).collect();

@@ -27,6 +27,7 @@ use crate::corpus::batch::Batch;
 use crate::corpus::drops::DROP_RULES;
 use crate::corpus::lock::{FolderLock, LockError};
 use crate::corpus::ranked::RankedList;
+use crate::corpus::seen::Seen;
 use crate::error::{BuildError, GenerationError};
 use crate::generation::base::{Base, ExtendRule, NoDelta};
 use crate::generation::memory::MemoryBound;
@@ -41,6 +42,7 @@ use crate::storage::manifest::{
 use crate::storage::space::Space;
 use crate::vocab::file_error::AtPath;
 use crate::vocab::name::DomainName;
+use crate::vocab::outcome::Return;
 use crate::vocab::popularity::ListedRank;
 use crate::vocab::release_time::SecondOfDay;
 use crate::vocab::{suffixes, tables};
@@ -494,6 +496,7 @@ fn describe(
         }),
         tables: tables::versions(),
         coverage: table.coverage,
+        seen: Seen::of(batches.iter().flat_map(Batch::lists)),
         internal_lists: internal_lists(batches),
         popularity: ranked.iter().map(|list| UsedList::from(list.meta())).collect(),
         newest_observed_at: newest_observed_at(batches),
@@ -533,7 +536,7 @@ struct SpotCheck {
     key: u16,
     /// Date, effective release with its second, and registered-again flag of the latest drop, and its
     /// first batch.
-    drop: Option<(u16, u16, Option<u32>, bool, u32)>,
+    drop: Option<(u16, u16, Option<u32>, u8, u32)>,
     /// Ranks on popularity lists.
     ranks: Vec<ListedRank>,
     registered: bool,
@@ -576,11 +579,11 @@ impl SpotCheck {
             ordinal: part.first + at as u32,
             key: part.key[at],
             drop: drop.map(|drop| {
-                let (again, first_batch) = (drops.again[drop], drops.first_batch[drop]);
+                let (returned, first_batch) = (drops.returned[drop], drops.first_batch[drop]);
                 let seconds = &drops.release_seconds;
                 let second = seconds.binary_search_by_key(&(drop as u32), |[of, _]| *of);
                 let second = second.ok().map(|at| seconds[at][1]);
-                (drops.date[drop], drops.release[drop], second, again, first_batch)
+                (drops.date[drop], drops.release[drop], second, returned, first_batch)
             }),
             ranks: drops.ranks[ranks].iter().map(|(_, listed)| *listed).collect(),
             registered: part.registered[at],
@@ -596,8 +599,9 @@ impl SpotCheck {
         let drop = row.drop.map(|drop| {
             let first_batch = index.drops_by_rank.first_batches().number(drop.doc);
             let second = index.drops_by_rank.release_seconds().of(drop.doc).map(SecondOfDay::get);
-            let RowDrop { date, release, registered_again: again, .. } = drop;
-            (date.raw(), release.day.raw(), second, again, first_batch)
+            let RowDrop { date, release, .. } = drop;
+            let returned = Return::byte(index.drops_by_rank.returns().of(drop.doc));
+            (date.raw(), release.day.raw(), second, returned, first_batch)
         });
         let place = index.by_tld.places(tld, self.ordinal..self.ordinal + 1);
         index.names.find(name.as_str()) == Some(self.ordinal)
@@ -885,7 +889,7 @@ mod tests {
         // A single wrong column of a single name is enough.
         let mut table = Table::merge(&batches, &[], Room::default()).expect("merged");
         for part in table.parts.iter_mut() {
-            part.drops.again.iter_mut().for_each(|again| *again = true);
+            part.drops.returned.fill(1);
         }
         let refused = SelfTest::new(&table).expect("in memory").ask(&opened);
         assert!(matches!(refused, Err(BuildError::SelfTest(_))), "{refused:?}");

@@ -263,7 +263,7 @@ fn look(part: &Part, tlds: &Tlds, questions: &[TestQuery]) -> Vec<ScanHits> {
         let Ok(name) = std::str::from_utf8(part.name(at)) else { continue };
         let alias = alias_of(name);
         let tld = part.tld[at];
-        let listed = drop.filter(|&drop| !part.drops.again[drop]);
+        let listed = drop.filter(|&drop| !part.drops.is_again(drop));
         let day = |raw: u16| Day::from_raw(raw);
         let seen = ScannedName {
             name,

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::corpus::batch::Batch;
 use crate::corpus::ranked::{RankedList, RankedMeta};
+use crate::corpus::seen::Seen;
 use crate::error::GenerationError;
 use crate::scorer::Coverage;
 use crate::vocab::day::Day;
@@ -28,7 +29,7 @@ use crate::vocab::popularity::ListEdition;
 
 /// Version of the file formats, raised when one changes. Generations of other versions are
 /// rejected; a rebuild from the corpus replaces them.
-pub const INDEX_FORMAT: u32 = 17;
+pub const INDEX_FORMAT: u32 = 18;
 
 /// File that names the generation to serve.
 const CURRENT: &str = "CURRENT";
@@ -141,6 +142,9 @@ pub struct Manifest {
     /// Share of the market that the corpus holds, on which scores depend.
     #[serde(default)]
     pub coverage: Coverage,
+    /// The days on which lists showed what became of dropped names.
+    #[serde(default)]
+    pub seen: Seen,
     /// Numbers of the lists whose terms allow internal use only, ascending from 1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub internal_lists: Vec<u32>,

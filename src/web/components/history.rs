@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{HELD_AGAIN, date};
+use super::{HELD_AGAIN, date, return_words};
 use crate::index::EarlierDrop;
 use crate::index::query::rows::Lifecycle;
 use crate::service::watchlist::WatchRow;
@@ -79,8 +79,8 @@ impl History<'_> {
             }
         }
         for drop in self.earlier {
-            let after = drop.registered_again.then_some(HELD_AGAIN);
-            let after = after.map_or_else(String::new, |after| format!(", {after}"));
+            let after = drop.returned.map(|it| format!(", {}", return_words(Some(it))));
+            let after = after.unwrap_or_default();
             add(drop.date, "", format!("Left the zone{after}"));
         }
         events.sort_by_key(|event| std::cmp::Reverse(event.day));

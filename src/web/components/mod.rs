@@ -18,6 +18,7 @@ use crate::viewer::Viewer;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::{DomainName, to_unicode};
+use crate::vocab::outcome::{Completeness, Horizon, Return, ReturnTime};
 use crate::vocab::release_time::{Release, ReleaseTime};
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
@@ -156,6 +157,23 @@ pub fn stage_word(stage: Stage) -> &'static str {
 /// Status after a drop whose name is registered again. Lists give no details, so the name may have
 /// been kept by its holder or caught by a new one.
 pub const HELD_AGAIN: &str = "renewed or registered again";
+
+/// Says what became of a name after a drop.
+pub fn return_words(returned: Option<Return>) -> &'static str {
+    let Some(Return { time, shown }) = returned else { return "unknown" };
+    match time {
+        ReturnTime::Renewed => "renewed before its release",
+        ReturnTime::Within(Horizon::Day) => "registered again within a day",
+        ReturnTime::Within(Horizon::Week) => "registered again within a week",
+        ReturnTime::Within(Horizon::Month) => "registered again within a month",
+        ReturnTime::Within(Horizon::Year) => "registered again within 400 days",
+        ReturnTime::Later => "registered again after more than 400 days",
+        ReturnTime::Undated if shown == Completeness::LaterList => {
+            "registered again before its next drop"
+        }
+        ReturnTime::Undated => HELD_AGAIN,
+    }
+}
 
 /// Renders the current status of a name, given its latest drop.
 pub fn standing(drop: Option<&Lifecycle>, held: bool, today: Day) -> Markup {

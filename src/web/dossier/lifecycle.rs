@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::components::{HELD_AGAIN, date, date_text, exit_word, stage_word};
+use crate::components::{HELD_AGAIN, date, date_text, exit_word, return_words, stage_word};
 use crate::index::EarlierDrop;
 use crate::index::filter::AsOf;
 use crate::index::query::rows::Lifecycle;
@@ -60,7 +60,7 @@ pub fn earlier(drops: &[EarlierDrop], today: Day) -> Markup {
                         tr {
                             td { (date(drop.date, today)) }
                             td { (date(drop.release, today)) }
-                            td { @if drop.registered_again { (HELD_AGAIN) } @else { "unknown" } }
+                            td { (return_words(drop.returned)) }
                         }
                     }
                 }
