@@ -149,6 +149,11 @@ impl Properties {
         &self.0[property as usize]
     }
 
+    /// Returns the kind of a doc.
+    pub fn kind(&self, doc: u32) -> Kind {
+        Kind::ALL[usize::from(self.column(Property::Kind).value(doc) % CAPPED)]
+    }
+
     /// Returns the number of names by kind, whether capped or not, in the order of [`Kind::ALL`].
     pub fn count_kinds(&self, matches: &[u64]) -> Vec<u32> {
         let counts = self.column(Property::Kind).count(matches);

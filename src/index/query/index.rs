@@ -29,6 +29,7 @@ use crate::columns::tlds::Tlds;
 use crate::columns::typos::Typos;
 use crate::error::GenerationError;
 use crate::filter::{AsOf, Facet, View};
+use crate::query::outcomes::OutcomeCache;
 use crate::query::rows::{FacetValue, Lifecycle, Status};
 use crate::query::shared_tlds::SharedTlds;
 use crate::query::summary::DaySummary;
@@ -55,6 +56,7 @@ pub struct Index {
     /// Cached days, newest first.
     days: ArcSwap<Vec<Arc<DayIndex>>>,
     making_day: Mutex<()>,
+    pub(super) outcomes: OutcomeCache,
 }
 
 /// A generation with its visible names. The other names are also in a newer layer.
@@ -221,7 +223,8 @@ impl Index {
     fn of_layers(manifest: Manifest, layers: Vec<Layer>) -> Index {
         let tlds = SharedTlds::new(&layers.iter().map(Layer::counted_tlds).collect::<Vec<_>>());
         let (days, making_day) = (ArcSwap::default(), Mutex::default());
-        let mut index = Index { manifest, layers, tlds, days, making_day };
+        let outcomes = OutcomeCache::default();
+        let mut index = Index { manifest, layers, tlds, days, making_day, outcomes };
         let ranks = index.suffix_ranks();
         index.layers.iter_mut().zip(ranks).for_each(|(layer, ranks)| layer.suffix_ranks = ranks);
         index
