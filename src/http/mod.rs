@@ -22,6 +22,7 @@ pub mod mcp;
 mod openapi;
 pub mod operations;
 pub mod params;
+pub mod outcomes;
 mod parse;
 pub mod portfolio;
 mod precondition;

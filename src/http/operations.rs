@@ -24,10 +24,12 @@ use crate::edge::operation::{
 };
 use crate::guarded::guarded;
 use crate::index::filter::{Counting, Facet, SortKey};
+use crate::index::query::outcomes::ScoreBand;
 use crate::query::conditions::{CONDITIONS, Condition, Kind, SHARED};
 use crate::response::Deleted;
 use crate::service::app::App;
 use crate::vocab::change::ChangeKind;
+use crate::vocab::kind::Kind as Kinds;
 use crate::vocab::limits::{
     CHANGES_LIMIT_DEFAULT, CHANGES_LIMIT_MAX, CHANGES_WAIT_SECONDS_MAX, CLAIMS_OFFSET_MAX,
     DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX, DROPS_OFFSET_MAX, ENTRIES_OFFSET_MAX, EXPORT_ROWS_MAX,
@@ -37,9 +39,10 @@ use crate::vocab::limits::{
     TLDS_LIMIT_MAX,
 };
 use crate::vocab::name::NAME_OCTETS_MAX;
+use crate::vocab::outcome::Horizon;
 use crate::{
     alerts, appraise, batch, changes, check, domain, drops, export, feeds, health, hidden, label,
-    openapi, portfolio, search, searches, suggest, tlds, unsubscribe, watchlist,
+    openapi, outcomes, portfolio, search, searches, suggest, tlds, unsubscribe, watchlist,
 };
 
 const fn json<T: ToSchema>(status: u16, description: &'static str) -> ResponseSpec {
@@ -244,6 +247,28 @@ const TLDS_LIMIT: Parameter = query(
     ParameterKind::Integer { min: 1, max: TLDS_LIMIT_MAX, default: None },
     "20",
     "Maximum number of rows; by default all.",
+);
+const OUTCOMES_TLD: Parameter = query(
+    "tld",
+    formatted("tld", NAME_OCTETS_MAX as u32),
+    "nu",
+    "One suffix. Without it, one row for each suffix.",
+);
+const OUTCOMES_BAND: Parameter =
+    query("band", one_of(&ScoreBand::NAMES), "40-49", "Only names with these scores.");
+const OUTCOMES_KIND: Parameter =
+    query("kind", one_of(&Kinds::NAMES), "word", "Only labels of this kind.");
+const OUTCOMES_HORIZON: Parameter = query(
+    "horizon",
+    one_of(&Horizon::NAMES),
+    "30",
+    "Only this number of days after the release. Rows that lists cannot show for it are absent.",
+);
+const AS_OF: Parameter = query(
+    "asOf",
+    formatted("day", 10),
+    "2026-06-30",
+    "Counts only lists up to this day, as if it were today. Not in the future.",
 );
 const SINCE: Parameter = query(
     "since",
@@ -455,6 +480,18 @@ pub const OPERATIONS: &[Operation] = &[
         .description("Most names first, but a suffix that equals `q` comes before all others. Names, pipeline by stage, redemption and pending-delete days, whether the public can register under it, whether names can be verified by RDAP, and the newest list.")
         .of_index()
         .responses(&[json::<tlds::TldsResponse<'_>>(200, "The suffixes, most names first.")]),
+    Operation::get("/api/v1/outcomes", |of| get(guarded(of, outcomes::list_outcomes)))
+        .named(Group::Names, "listOutcomes", "What became of dropped names")
+        .parameters(&[OUTCOMES_TLD, OUTCOMES_BAND, OUTCOMES_KIND, OUTCOMES_HORIZON, AS_OF])
+        .description(
+            "Shares of names that were registered again after their release, with 95 % intervals, by suffix, score, kind, \
+             words and length. With `tld` alone: every group of the suffix with 100 names or more. With `band` or `kind`, or \
+             without `tld`: one row for each suffix; if the group has fewer names, the row is that of a larger group, which \
+             `fallback` names. Rows of different labels are never added up.",
+        )
+        .tagged()
+        .of_index()
+        .responses(&[json::<outcomes::OutcomesResponse<'_>>(200, "The shares.")]),
     Operation::get("/api/v1/changes", |of| get(guarded(of, changes::list_changes)))
         .named(Group::Names, "listChanges", "Changes of names")
         .class(Class::Stream)

@@ -279,7 +279,7 @@ impl Evidence<'_> {
     }
 }
 
-/// A share with its 95 % interval by Wilson's method.
+/// A share with its 95 % interval, by Wilson's method.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Share {
     /// Names that were registered again.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::index::Index;
@@ -52,6 +53,7 @@ impl Reload {
         let mut ticks = interval(PERIOD);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut seen = Some(self.live.current().manifest().generation);
+        let mut counting = None;
         let mut stop = std::pin::pin!(stop);
         loop {
             tokio::select! {
@@ -59,6 +61,7 @@ impl Reload {
                 _ = ticks.tick() => {
                     seen = self.check(seen).await;
                     self.prepare().await;
+                    counting = self.count(counting);
                 }
             }
         }
@@ -107,6 +110,20 @@ impl Reload {
             // After a panic, which is logged, queries compute the stages themselves.
             let _ = tokio::task::spawn_blocking(move || index.prepare(as_of)).await;
         }
+    }
+
+    /// Counts what became of dropped names as of today, unless that is done. Readers of a dossier do not
+    /// wait for it.
+    fn count(&self, counting: Option<JoinHandle<()>>) -> Option<JoinHandle<()>> {
+        let (index, today) = (self.live.current(), self.clock.today());
+        if counting.as_ref().is_some_and(|task| !task.is_finished())
+            || index.counted_outcomes(today).is_some()
+        {
+            return counting;
+        }
+        Some(tokio::task::spawn_blocking(move || {
+            index.outcomes(today);
+        }))
     }
 
     fn as_of(&self, ahead: TimeDelta) -> AsOf {

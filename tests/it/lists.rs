@@ -86,7 +86,7 @@ impl Folder {
         }
         let drops = dossier.drops.iter().map(|drop| {
             let release = drop.release.map_or("–".to_owned(), |day| day.to_string());
-            let again = if drop.registered_again { " again" } else { "" };
+            let again = if drop.returned.is_some() { " again" } else { "" };
             format!("{} {release}{again}", drop.date)
         });
         drops.collect()

@@ -39,6 +39,7 @@ mod model;
 mod openapi;
 mod operation;
 mod oracle;
+mod outcomes;
 mod owned_pages;
 mod pages;
 mod popularity;

@@ -352,7 +352,7 @@ impl Index {
     }
 
     /// Returns the numbers of the TLDs in the layers.
-    pub(crate) fn tlds(&self) -> &SharedTlds {
+    pub fn tlds(&self) -> &SharedTlds {
         &self.tlds
     }
 

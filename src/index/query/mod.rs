@@ -15,7 +15,7 @@ pub mod profile;
 pub mod rows;
 mod scan;
 pub mod search;
-mod shared_tlds;
+pub mod shared_tlds;
 mod sort;
 mod suffix_ranks;
 pub mod summary;

@@ -19,6 +19,7 @@ use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::kind::Kind;
+use crate::vocab::name::{DomainName, to_unicode};
 use crate::vocab::outcome::{Completeness, Evidence, Horizon, Released, Share, Verdict};
 
 /// Days of releases that a table counts, up to the last whose horizon is over.
@@ -165,6 +166,55 @@ pub struct OutcomeRow {
 }
 
 impl OutcomeRow {
+    /// Describes the row in a sentence: *Of 794 .nu names with a score of 40-49, 24 % were registered again
+    /// within a day (21-27 %) and 36 % within a month.*
+    pub fn sentence(&self, tld: &str) -> String {
+        let kind = |kind: Kind| match kind {
+            Kind::Word => "of one word",
+            Kind::Words => "of several words",
+            Kind::Name => "of people or places",
+            Kind::Invented => "that are invented",
+            Kind::Letters => "of letters",
+            Kind::Number => "of digits",
+            Kind::Mixed => "of digits and letters",
+        };
+        let group = match self.group {
+            Group::Band(band) => format!(" with a score of {}", band.as_str()),
+            Group::BandAndKind(band, of) => {
+                format!(" {} with a score of {}", kind(of), band.as_str())
+            }
+            Group::Kind(of) => format!(" {}", kind(of)),
+            Group::Suffix | Group::Words(_) | Group::Length(_) => String::new(),
+        };
+        let (first, more) = self.shares.split_first().expect("one or more");
+        let at_least = if self.shown == Completeness::Complete { "" } else { "at least " };
+        let within = |share: &HorizonShare| match share.horizon {
+            Horizon::Day => "within a day",
+            Horizon::Week => "within a week",
+            Horizon::Month => "within a month",
+            Horizon::Year => "within 400 days",
+        };
+        let percent = |share: f64| match share * 100.0 {
+            large if large >= 10.0 => format!("{large:.0}"),
+            small => format!("{small:.1}"),
+        };
+        let Share { share, low, high, .. } = first.share;
+        let mut text = format!(
+            "Of {} .{} names{group}, {at_least}{} % were registered again {} ({}-{} %)",
+            first.names,
+            to_unicode(tld),
+            percent(share),
+            within(first),
+            percent(low),
+            percent(high)
+        );
+        let month = more.iter().find(|share| share.horizon == Horizon::Month).or(more.last());
+        if let Some(more) = month {
+            text += &format!(" and {at_least}{} % {}", percent(more.share.share), within(more));
+        }
+        text + "."
+    }
+
     /// Returns the number of names of the first horizon.
     pub fn names(&self) -> u64 {
         self.shares.first().map_or(0, |share| share.names)
@@ -301,6 +351,18 @@ impl Index {
         self.outcomes.get(as_of, || budget::shared(|| self.count_outcomes(as_of)))
     }
 
+    /// Returns the tables of a day if they were counted.
+    pub fn counted_outcomes(&self, as_of: Day) -> Option<Arc<OutcomeTables>> {
+        self.outcomes.find(as_of)
+    }
+
+    /// Returns what became of names like this one, as of today; `None` if lists show nothing, or the tables of
+    /// the day are not counted yet.
+    pub fn outcome_of(&self, tld: &str, dqs: Dqs, kind: Kind, today: Day) -> Option<OutcomeRow> {
+        let number = self.tlds().find(tld)?;
+        self.counted_outcomes(today)?.nearest(number, Some(ScoreBand::of(dqs)), Some(kind))
+    }
+
     /// Estimates the time that counting takes, if the day is not cached.
     pub fn outcomes_cost_us(&self, as_of: Day) -> u32 {
         if self.outcomes.find(as_of).is_some() { 0 } else { self.manifest().dropped / 10 }
@@ -321,6 +383,20 @@ impl Index {
             tally = merged(merged(tally, latest), earlier);
         }
         OutcomeTables::new(as_of, &tally)
+    }
+
+    /// Returns all drops of a name, newest first, with the registration after each; empty for a name that
+    /// never dropped.
+    pub fn drops_of(&self, name: &DomainName) -> Vec<Released> {
+        let Some((layer, ordinal, row)) = self.find_row(name) else { return Vec::new() };
+        let returns = layer.drops_by_rank.returns();
+        let latest = row.drop.map(|drop| Released {
+            on: drop.release.day,
+            returned: returns.of(drop.doc),
+            late: returns.late(drop.doc),
+        });
+        let earlier = layer.drop_history.before_latest(ordinal);
+        latest.into_iter().chain(earlier.map(|drop| released(&drop))).collect()
     }
 
     /// Returns what lists show of the drops of a suffix.
@@ -423,9 +499,9 @@ impl OutcomeTables {
         })
     }
 
-    /// Returns every row of [`NAMES_MIN`] names or more, by suffix number, completeness and group.
-    pub fn rows(&self) -> Vec<OutcomeRow> {
-        let mut keys: Vec<_> = self.counts.keys().copied().collect();
+    /// Returns every row of a suffix with [`NAMES_MIN`] names or more, by completeness and group.
+    pub fn rows_of(&self, tld: u16) -> Vec<OutcomeRow> {
+        let mut keys: Vec<_> = self.counts.keys().filter(|key| key.0 == tld).copied().collect();
         keys.sort_unstable();
         let rows = keys.into_iter().filter_map(|(tld, shown, group)| self.row(tld, shown, group));
         rows.filter(|row| row.names() >= NAMES_MIN).collect()

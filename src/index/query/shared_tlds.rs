@@ -46,6 +46,12 @@ impl SharedTlds {
         &self.names[usize::from(number)]
     }
 
+    /// Returns the number of a TLD.
+    pub fn find(&self, name: &str) -> Option<u16> {
+        let place = self.sorted.binary_search_by_key(&name, |&at| self.name(at)).ok()?;
+        Some(self.sorted[place])
+    }
+
     /// Returns the number of names under a TLD.
     pub fn names_under(&self, number: u16) -> u32 {
         self.counts[usize::from(number)]

@@ -92,9 +92,21 @@ async fn find_domain(
         });
         let registry = RegistryView::find(&web, &domain, watched.as_ref());
         let links = &web.settings.links;
+        let (dqs, _, signals) = known.scored();
+        let outcome = index.outcome_of(domain.tld(), dqs, signals.kind, as_of.today);
+        let outcome = outcome.map(|row| row.sentence(domain.tld()));
         let (owned, now) = (owned.as_deref(), viewer.now);
-        let dossier =
-            DossierPage { domain: &domain, known, as_of, now, owned, watched, registry, links };
+        let dossier = DossierPage {
+            domain: &domain,
+            known,
+            as_of,
+            now,
+            owned,
+            watched,
+            registry,
+            links,
+            outcome,
+        };
         let all = [&votes::NOTICES[..], &registry::NOTICES[..]].concat();
         let notice = notice::shown(&all, query.as_deref());
         Ok((status, dossier.page(&viewer, &index, &votes, &notice)))
@@ -154,6 +166,8 @@ struct DossierPage<'a> {
     watched: Option<WatchRow>,
     registry: RegistryView,
     links: &'a Links,
+    /// What became of names like this one, in a sentence.
+    outcome: Option<String>,
 }
 
 impl DossierPage<'_> {
@@ -230,6 +244,9 @@ impl DossierPage<'_> {
                         h2 { "Score" }
                         p.value { (score(dqs)) }
                         p.detail { (explanation) }
+                        @if let Some(outcome) = &self.outcome {
+                            p.detail.outcome { (outcome) " " a href="/docs/outcomes" { "How it is counted" } }
+                        }
                     }
                     div.cell { h2 { "Drops" } (self.release()) }
                     div.cell { h2 { "Registry (RDAP)" } (self.registry.cell(self.domain, self.drop().map(|drop| drop.release.day), self.owned.is_some(), self.now)) }

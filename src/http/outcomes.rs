@@ -1,0 +1,238 @@
+//! `GET /api/v1/outcomes`: what became of dropped names.
+
+use std::collections::BTreeMap;
+
+use axum::Extension;
+use axum::extract::{RawQuery, Request, State};
+use axum::response::Response;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::edge::error::Refusal;
+use crate::edge::etag::Tag;
+use crate::index::query::index::Index;
+use crate::index::query::outcomes::{Group, HorizonShare, OutcomeRow, ScoreBand};
+use crate::index::query::summary::BANDS;
+use crate::json;
+use crate::query::params::Params;
+use crate::service::app::{App, Now};
+use crate::service::error::ApiError;
+use crate::service::work;
+use crate::vocab::day::Day;
+use crate::vocab::kind::Kind;
+use crate::vocab::outcome::{Horizon, Share};
+use crate::vocab::tld::{fold_tld, is_suffix};
+
+/// Estimated cost in microseconds without counting.
+const COST_US: u32 = 1_000;
+/// How shares are counted.
+const METHOD: &str = "Drops whose release was in the year up to the last day for which a horizon is over; names that were \
+    renewed before their release are not counted. Intervals: 95 %, by Wilson. `label` says what the lists can show: \
+    `complete` counts absence, `partial` and `later-list` are lower bounds. Scores are those of today.";
+
+/// What became of dropped names, by group.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Outcomes)]
+pub struct OutcomesResponse<'a> {
+    /// The day up to which lists were counted.
+    #[schema(value_type = String, format = Date)]
+    as_of: Day,
+    #[schema(value_type = u32)]
+    count: usize,
+    rows: Vec<OutcomeJson<'a>>,
+    /// How the shares are counted.
+    method: &'static str,
+    /// Members that have the values of today, whatever `asOf` is.
+    today_values: [&'static str; 1],
+}
+
+/// What became of the names of a group.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = OutcomeRow)]
+pub struct OutcomeJson<'a> {
+    tld: &'a str,
+    /// What the lists can show: `complete`, every name each day; `partial`, some new registrations;
+    /// `later-list`, later drops of the same names; `unknown`, nothing.
+    label: &'static str,
+    /// Scores of the names, such as `40-49`; null for all.
+    #[schema(required)]
+    band: Option<&'static str>,
+    /// Kind of the labels; null for all.
+    #[schema(required)]
+    kind: Option<Kind>,
+    /// Words of the labels, `1` to `4+`; null for all.
+    #[schema(required)]
+    words: Option<&'static str>,
+    /// Characters of the labels, such as `4-5`; null for all.
+    #[schema(required)]
+    length: Option<&'static str>,
+    /// Names of the first horizon.
+    n: u64,
+    /// Shares by horizon in days: `1`, `7`, `30`, `400`. Horizons that the lists cannot show are absent.
+    within: BTreeMap<i32, WithinJson>,
+    /// Part of the released names whose outcome is known, for the first horizon.
+    coverage: f64,
+    /// First and last release of a counted name.
+    #[schema(required, value_type = Option<String>, format = Date)]
+    from: Option<Day>,
+    #[schema(required, value_type = Option<String>, format = Date)]
+    to: Option<Day>,
+    /// The group that was asked for and has too few names: `kind` or `band`, so that this row counts more names.
+    #[schema(required)]
+    fallback: Option<&'static str>,
+    /// The row in words; null without names.
+    #[schema(required)]
+    text: Option<String>,
+}
+
+/// Share of the names that were registered again within a horizon.
+#[derive(Serialize, ToSchema)]
+#[schema(as = OutcomeShare)]
+pub struct WithinJson {
+    /// Names whose horizon is over.
+    n: u64,
+    #[serde(flatten)]
+    share: Share,
+}
+
+/// The requested groups.
+struct OutcomeQuery {
+    tld: Option<String>,
+    band: Option<ScoreBand>,
+    kind: Option<Kind>,
+    horizon: Option<Horizon>,
+    as_of: Day,
+}
+
+impl OutcomeQuery {
+    fn parse(query: Option<&str>, today: Day) -> Result<OutcomeQuery, ApiError> {
+        let params = Params::new(query);
+        let tld = params.get("tld")?.map(|text| {
+            let folded = fold_tld(text).filter(|tld| is_suffix(tld));
+            folded.ok_or_else(|| {
+                ApiError::parameter("tld", "must be one suffix, such as com or co.uk")
+            })
+        });
+        let band = params.get("band")?.map(|text| {
+            let what = || format!("must be one of {}", ScoreBand::NAMES.join(", "));
+            ScoreBand::parse(text).ok_or_else(|| ApiError::parameter("band", what()))
+        });
+        let as_of = params.get("asOf")?.map(|text| {
+            let day = Day::parse_from(text, today);
+            let day = day.map_err(|err| ApiError::parameter("asOf", err))?;
+            let what = "must not be after today: lists of that day are not known yet";
+            if day > today { Err(ApiError::parameter("asOf", what)) } else { Ok(day) }
+        });
+        Ok(OutcomeQuery {
+            tld: tld.transpose()?.map(Into::into),
+            band: band.transpose()?,
+            kind: params.one("kind")?,
+            horizon: params.one("horizon")?,
+            as_of: as_of.transpose()?.unwrap_or(today),
+        })
+    }
+
+    /// Returns the rows that were asked for: all of a suffix, or one of each suffix.
+    fn rows<'a>(&self, index: &'a Index) -> Vec<OutcomeJson<'a>> {
+        let (tables, tlds) = (index.outcomes(self.as_of), index.tlds());
+        let OutcomeQuery { band, kind, .. } = *self;
+        let Some(tld) = &self.tld else {
+            let rows = tlds.sorted().iter().filter_map(|&tld| tables.nearest(tld, band, kind));
+            return rows.filter_map(|row| self.shaped(index, row)).collect();
+        };
+        let number = tlds.find(tld);
+        let rows = number.map_or_else(Vec::new, |tld| match (band, kind) {
+            (None, None) => tables.rows_of(tld),
+            _ => tables.nearest(tld, band, kind).into_iter().collect(),
+        });
+        rows.into_iter().filter_map(|row| self.shaped(index, row)).collect()
+    }
+
+    /// Returns a row with the horizon that was asked for; `None` if the lists cannot show that.
+    fn shaped<'a>(&self, index: &'a Index, mut row: OutcomeRow) -> Option<OutcomeJson<'a>> {
+        row.shares.retain(|share| self.horizon.is_none_or(|horizon| share.horizon == horizon));
+        let first = row.shares.first()?;
+        let tld = index.tlds().name(row.tld);
+        let (mut band, mut kind, mut words, mut length) = (None, None, None, None);
+        match row.group {
+            Group::Suffix => {}
+            Group::Band(of) => band = Some(of),
+            Group::Kind(of) => kind = Some(of),
+            Group::BandAndKind(of, and) => (band, kind) = (Some(of), Some(and)),
+            Group::Words(count) => {
+                words = ["0", "1", "2", "3", "4+"].get(usize::from(count)).copied();
+            }
+            Group::Length(at) => length = Some(BANDS[usize::from(at)].0),
+        }
+        let fallback = match (self.kind, self.band) {
+            (_, Some(_)) if band.is_none() => Some("band"),
+            (Some(_), _) if kind.is_none() => Some("kind"),
+            _ => None,
+        };
+        let within =
+            |of: &HorizonShare| (of.horizon.days(), WithinJson { n: of.names, share: of.share });
+        Some(OutcomeJson {
+            tld,
+            label: row.shown.as_str(),
+            band: band.map(ScoreBand::as_str),
+            kind,
+            words,
+            length,
+            n: first.names,
+            within: row.shares.iter().map(within).collect(),
+            coverage: first.coverage,
+            from: Some(row.from),
+            to: Some(row.to),
+            fallback,
+            text: Some(row.sentence(tld)),
+        })
+    }
+
+    /// The row of a suffix about which lists show nothing.
+    fn unknown<'a>(&self, tld: &'a str) -> OutcomeJson<'a> {
+        OutcomeJson {
+            tld,
+            label: "unknown",
+            band: self.band.map(ScoreBand::as_str),
+            kind: self.kind,
+            words: None,
+            length: None,
+            n: 0,
+            within: BTreeMap::new(),
+            coverage: 0.0,
+            from: None,
+            to: None,
+            fallback: None,
+            text: None,
+        }
+    }
+}
+
+/// `GET /api/v1/outcomes`: shares of dropped names that were registered again.
+pub async fn list_outcomes(
+    State(app): State<App>,
+    Extension(now): Extension<Now>,
+    RawQuery(query): RawQuery,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (index, as_of) = (app.live.current(), app.as_of(now));
+    let asked = OutcomeQuery::parse(query.as_deref(), as_of.today)?;
+    let tag = Tag::for_query(&index, as_of, request.uri(), &[]);
+    if let Some(not_modified) = tag.not_modified(request.headers()) {
+        return Ok(not_modified);
+    }
+    let cost = COST_US + index.outcomes_cost_us(asked.as_of);
+    let body = work::run(cost, move || {
+        let mut rows = asked.rows(&index);
+        if let (Some(tld), true) = (&asked.tld, rows.is_empty()) {
+            rows.push(asked.unknown(tld));
+        }
+        let (as_of, count) = (asked.as_of, rows.len());
+        let response =
+            OutcomesResponse { as_of, count, rows, method: METHOD, today_values: ["dqs"] };
+        json::json_bytes(&response)
+    });
+    Ok(tag.on(json::json_response(body.await?)))
+}

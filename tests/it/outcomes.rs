@@ -1,0 +1,290 @@
+//! What became of dropped names: two zones, fed day by day, give the registrations and shares that a
+//! script computes from labels alone.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use dropdex::index::generation::open::open_current;
+use dropdex::index::query::index::Index;
+use dropdex::index::query::outcomes::Group;
+use dropdex::index::query::summary::BANDS;
+use dropdex::vocab::day::Day;
+use dropdex::vocab::name::DomainName;
+use dropdex::vocab::outcome::{Completeness, Horizon, Return, ReturnTime, Share};
+use flate2::read::GzDecoder;
+use serde_json::{Value, json};
+
+use crate::common::rng::Rng;
+use crate::common::wait::until;
+use crate::common::{Site, gzip, tools};
+
+/// The zones with the days from leaving the zone to the release.
+const ZONES: [(&str, i32); 2] = [("ee", 31), ("nu", 67)];
+/// Days between leaving the zone and the renewal of a name that its holder renewed.
+const RENEWED_AFTER: i32 = 10;
+/// The first and last day of the zone files.
+const FIRST: &str = "2023-07-20";
+const LAST: &str = "2025-05-06";
+/// Days on which tables are compared: after the first horizons of all releases, and after the last.
+const DAYS: [&str; 2] = ["2024-04-01", "2025-05-05"];
+
+fn day(text: &str) -> Day {
+    text.parse().expect("a date")
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/outcomes")
+}
+
+/// A name of a zone, and the days between which its zone did not have it.
+struct Label {
+    name: String,
+    left: Day,
+    back: Option<Day>,
+    is_renewed: bool,
+    days: Option<i32>,
+}
+
+fn labels() -> Vec<Label> {
+    let mut text = String::new();
+    let file = std::fs::File::open(folder().join("labels.csv.gz")).expect("a file");
+    GzDecoder::new(file).read_to_string(&mut text).expect("text");
+    let mut labels = Vec::new();
+    for row in text.lines().skip(1) {
+        let cells: Vec<&str> = row.split(',').collect();
+        let [name, release, days, outcome] = cells[..] else { panic!("{row}") };
+        let (_, tld) = name.rsplit_once('.').expect("a suffix");
+        let (_, wait) = ZONES.into_iter().find(|(zone, _)| *zone == tld).expect("a zone");
+        let (release, is_renewed) = (day(release), outcome == "renewed");
+        let left = release.plus(-wait);
+        let days: Option<i32> = days.parse().ok();
+        let back = if is_renewed {
+            Some(left.plus(RENEWED_AFTER))
+        } else {
+            days.map(|days| release.plus(days))
+        };
+        labels.push(Label { name: name.to_owned(), left, back, is_renewed, days });
+    }
+    labels
+}
+
+/// Writes the zone file of each day.
+fn zone_files(site: &Site, zone: &str, labels: &[Label]) -> Vec<String> {
+    // Some names left the zone twice.
+    let mut names: BTreeMap<&str, Vec<&Label>> = BTreeMap::new();
+    for label in labels.iter().filter(|it| it.name.ends_with(zone)) {
+        names.entry(&label.name).or_default().push(label);
+    }
+    let days = day(LAST).days_since(day(FIRST));
+    let file = |number: i32| {
+        let on = day(FIRST).plus(number);
+        let mut text = format!("$ORIGIN {zone}.\n@ 900 SOA a. b. {} 1 1 1 1\n", 1 + number);
+        for (name, labels) in &names {
+            let is_gone = |it: &&Label| it.left <= on && it.back.is_none_or(|back| on < back);
+            if !labels.iter().any(is_gone) {
+                writeln!(text, "{name}. NS ns1.x.").expect("text");
+            }
+        }
+        // The days of zone files count once a later list has a row.
+        if on < day(LAST).plus(-3) {
+            writeln!(text, "lastdrop.{zone}. NS ns1.x.").expect("text");
+        }
+        writeln!(text, "@ 900 SOA a. b. {} 1 1 1 1", 1 + number).expect("text");
+        let path = site.write(&format!("{zone}-{on}.txt.gz"), gzip(text.as_bytes()));
+        path.to_str().expect("UTF-8").to_owned()
+    };
+    (0..=days).map(file).collect()
+}
+
+/// Runs the independent script.
+fn expected() -> Value {
+    let output = Command::new(tools::python())
+        .args([folder().join("expected.py"), folder().join("labels.csv.gz")])
+        .args(DAYS)
+        .output()
+        .expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn time_word(time: Option<ReturnTime>) -> String {
+    match time {
+        None => "none".into(),
+        Some(ReturnTime::Renewed) => "renewed".into(),
+        Some(ReturnTime::Within(horizon)) => horizon.to_string(),
+        Some(ReturnTime::Later) => "later".into(),
+        Some(ReturnTime::Undated) => "undated".into(),
+    }
+}
+
+/// Compares the registration after every drop, and every share, with the script. Returns the number of both.
+fn compare(index: &Index, expected: &Value) -> (usize, usize) {
+    let names = expected["names"].as_object().expect("names");
+    let mut count = 0;
+    for (name, times) in names {
+        let drops = index.drops_of(&DomainName::parse(name).expect("a name"));
+        let is_complete = |it: &Return| it.shown == Completeness::Complete;
+        assert!(drops.iter().all(|drop| drop.returned.as_ref().is_none_or(is_complete)), "{name}");
+        let found = drops.iter().map(|drop| time_word(drop.returned.map(|it| it.time)));
+        assert_eq!(json!(found.collect::<Vec<_>>()), *times, "{name}: {drops:?}");
+        count += drops.len();
+    }
+    let mut shares = 0;
+    for on in DAYS {
+        let tables = index.outcomes(day(on));
+        for row in expected["rows"][on].as_array().expect("rows") {
+            let tld = index.tlds().find(row["tld"].as_str().expect("a suffix")).expect("known");
+            let group = row["length"].as_str().map_or(Group::Suffix, |length| {
+                let at = BANDS.iter().position(|(name, _)| *name == length);
+                Group::Length(at.expect("a band") as u8)
+            });
+            let found = tables.row(tld, Completeness::Complete, group).expect("a row");
+            let horizon = row["horizon"].as_i64().expect("days") as i32;
+            let share = found.shares.iter().find(|it| it.horizon.days() == horizon);
+            let share = share.unwrap_or_else(|| panic!("{on} {row}: {found:?}"));
+            let Share { count, share: part, low, high } = share.share;
+            let found = json!({
+                "tld": row["tld"], "length": row["length"], "horizon": horizon,
+                "names": share.names, "taken": count, "bounds": [part, low, high],
+            });
+            assert_eq!(&found, row, "{on}");
+            shares += 1;
+        }
+    }
+    (count, shares)
+}
+
+/// Everything that the tables of a day say about a zone.
+fn rows(index: &Index, zone: &str, on: &str) -> String {
+    let tld = index.tlds().find(zone).expect("known");
+    format!("{:?}", index.outcomes(day(on)).rows_of(tld))
+}
+
+#[test]
+fn zones_fed_day_by_day_give_the_outcomes_of_an_independent_script() {
+    let (site, labels) = (Site::new(), labels());
+    for (zone, _) in ZONES {
+        let mut args = vec!["ingest".to_owned(), "--local".to_owned(), "--no-rebuild".to_owned()];
+        args.extend(zone_files(&site, zone, &labels));
+        site.ok(&args);
+    }
+    site.ok(&["rebuild"]);
+    let open = || open_current(&site.index()).expect("opens").index;
+    let index = open();
+    let (names, shares) = compare(&index, &expected());
+    assert_eq!((names, shares), (labels.len(), 56), "as many as the script has");
+
+    let last = |index: &Index| ZONES.map(|(zone, _)| rows(index, zone, LAST));
+    let all = |index: &Index| DAYS.map(|on| ZONES.map(|(zone, _)| rows(index, zone, on)));
+    let before = (all(&index), last(&index));
+
+    // A list that is observed later says that free names were registered in time. It changes what is
+    // known from its day on, and nothing before.
+    let free = labels.iter().filter(|it| it.back.is_none());
+    let free: String = free.map(|label| format!("{}\n", label.name)).collect();
+    let planted = site.write("registered.txt", free);
+    let planted = planted.to_str().expect("UTF-8");
+    let how = ["--format", "registered", "--drop-date", "2024-03-20", "--observed-at", LAST];
+    site.ok(&[&["ingest", "--local"], &how[..], &[planted]].concat());
+    let index = open();
+    assert_eq!(all(&index), before.0);
+    assert_ne!(last(&index), before.1);
+    speaks(&site);
+}
+
+/// Asks for outcomes over HTTP, and reads the sentence of a dossier.
+fn speaks(site: &Site) {
+    let server = site.serve(LAST);
+    let key = site.account("a@example.com", "pro");
+    let mut client = server.client_with(&key);
+    let mut get = |query: &str| client.get(&format!("/api/v1/outcomes?{query}"));
+    let all = get("tld=.NU&asOf=2024-04-01").json();
+    let first = &all["rows"][0];
+    assert_eq!((&first["tld"], &first["label"]), (&json!("nu"), &json!("complete")));
+    assert_eq!(
+        first["within"]["1"],
+        json!({
+            "n": 2624, "count": 76, "share": 0.029, "low": 0.0232, "high": 0.0361
+        })
+    );
+    assert_eq!(
+        first["text"],
+        "Of 2624 .nu names, 2.9 % were registered again within a day (2.3-3.6 %) and 4.4 % within a month."
+    );
+    assert_eq!((&first["from"], &first["to"]), (&json!("2023-10-01"), &json!("2024-03-31")));
+    let rows = all["rows"].as_array().expect("rows");
+    assert!(
+        rows.iter().any(|row| row["length"] == "6-8")
+            && rows.iter().any(|row| row["kind"] == "words")
+    );
+    // A small group gives way to a larger one, which is named.
+    let small = get("tld=nu&band=60-69&kind=number&asOf=2024-04-01").json();
+    let row = &small["rows"][0];
+    assert_eq!(
+        (&row["fallback"], &row["band"], &row["n"]),
+        (&json!("band"), &Value::Null, &json!(2624))
+    );
+    let one = get("horizon=30&asOf=2024-04-01").json();
+    let shown: Vec<_> = one["rows"]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .map(|row| (&row["tld"], row["within"].as_object().expect("shares").len()))
+        .collect();
+    assert_eq!(shown, [(&json!("ee"), 1), (&json!("nu"), 1)]);
+    // No list shows anything about this suffix.
+    let none = get("tld=xn--p1ai").json();
+    assert_eq!(
+        (&none["rows"][0]["label"], &none["rows"][0]["within"]),
+        (&json!("unknown"), &json!({}))
+    );
+    for (query, parameter) in [
+        ("asOf=2025-05-07", "asOf"),
+        ("asOf=soon", "asOf"),
+        ("tld=a%20b", "tld"),
+        ("band=40", "band"),
+        ("kind=letter", "kind"),
+        ("horizon=31", "horizon"),
+    ] {
+        let refused = get(query);
+        assert_eq!(refused.status, 400, "{query}");
+        let text = refused.text();
+        assert!(text.contains(parameter), "{query}: {text}");
+    }
+    // Long after all releases, only the longest horizon has names.
+    until(Duration::from_secs(60), "the counts of the day", || {
+        let page = client.get("/domain/0o.nu");
+        page.text().contains("were registered again within 400 days")
+    });
+}
+
+/// Of samples of the labels, the stated share of intervals contains the share of all labels.
+#[test]
+fn intervals_contain_the_share_of_all_names_as_often_as_they_state() {
+    let (labels, mut rng) = (labels(), Rng::new(45));
+    let (mut held, mut all) = (0, 0);
+    for (zone, _) in ZONES {
+        let days: Vec<Option<i32>> = labels
+            .iter()
+            .filter(|label| label.name.ends_with(zone) && !label.is_renewed)
+            .map(|label| label.days)
+            .collect();
+        for horizon in Horizon::ALL {
+            let taken = |days: Option<i32>| days.is_some_and(|days| days <= horizon.days());
+            let share = days.iter().filter(|days| taken(**days)).count() as f64 / days.len() as f64;
+            for _ in 0..500 {
+                let names = 400;
+                let draw = (0..names).filter(|_| taken(days[rng.below(days.len())]));
+                let found = Share::of(draw.count() as u64, names).expect("some");
+                held += u32::from((found.low..=found.high).contains(&share));
+                all += 1;
+            }
+        }
+    }
+    let part = f64::from(held) / f64::from(all);
+    assert!((0.93..=0.97).contains(&part), "{held} of {all}");
+}
