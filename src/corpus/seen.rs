@@ -1,4 +1,4 @@
-//! The days on which lists showed what became of dropped names (`data/docs/outcomes.md`).
+//! The days on which lists showed the outcomes of dropped names (`data/docs/outcomes.md`).
 
 use std::collections::{BTreeMap, BTreeSet};
 

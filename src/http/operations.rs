@@ -481,7 +481,7 @@ pub const OPERATIONS: &[Operation] = &[
         .of_index()
         .responses(&[json::<tlds::TldsResponse<'_>>(200, "The suffixes, most names first.")]),
     Operation::get("/api/v1/outcomes", |of| get(guarded(of, outcomes::list_outcomes)))
-        .named(Group::Names, "listOutcomes", "What became of dropped names")
+        .named(Group::Names, "listOutcomes", "Outcomes of dropped names")
         .parameters(&[OUTCOMES_TLD, OUTCOMES_BAND, OUTCOMES_KIND, OUTCOMES_HORIZON, AS_OF])
         .description(
             "Shares of names that were registered again after their release, with 95 % intervals, by suffix, score, kind, \

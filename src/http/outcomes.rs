@@ -1,4 +1,4 @@
-//! `GET /api/v1/outcomes`: what became of dropped names.
+//! `GET /api/v1/outcomes`: the outcomes of dropped names.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ const METHOD: &str = "Drops whose release was in the year up to the last day for
     renewed before their release are not counted. Intervals: 95 %, by Wilson. `label` says what the lists can show: \
     `complete` counts absence, `partial` and `later-list` are lower bounds. Scores are those of today.";
 
-/// What became of dropped names, by group.
+/// Outcomes of dropped names, by group.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Outcomes)]
@@ -43,17 +43,17 @@ pub struct OutcomesResponse<'a> {
     rows: Vec<OutcomeJson<'a>>,
     /// How the shares are counted.
     method: &'static str,
-    /// Members that have the values of today, whatever `asOf` is.
+    /// Members that have the values of today, even if `asOf` is earlier.
     today_values: [&'static str; 1],
 }
 
-/// What became of the names of a group.
+/// Outcomes of the names of a group.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = OutcomeRow)]
 pub struct OutcomeJson<'a> {
     tld: &'a str,
-    /// What the lists can show: `complete`, every name each day; `partial`, some new registrations;
+    /// Completeness of the lists: `complete`, every name each day; `partial`, some new registrations;
     /// `later-list`, later drops of the same names; `unknown`, nothing.
     label: &'static str,
     /// Scores of the names, such as `40-49`; null for all.

@@ -1,4 +1,4 @@
-//! What became of dropped names (`data/docs/outcomes.md`): how soon after its release a name was registered
+//! Outcomes of dropped names (`data/docs/outcomes.md`): how soon after its release a name was registered
 //! again, and on which days lists show it.
 
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ impl Horizon {
 }
 
 named_enum! {
-    /// What the lists about a drop can show of its outcome.
+    /// Completeness of the lists that show an outcome.
     #[derive(
         Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
     )]
@@ -205,7 +205,7 @@ pub fn covers(periods: &[(Day, Day)], from: Day, to: Day) -> bool {
     after.checked_sub(1).is_some_and(|at| to <= periods[at].1)
 }
 
-/// What lists show of the drops of a suffix, up to a day.
+/// The evidence of lists about the drops of a suffix, up to a day.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
     /// Periods in which lists showed every name of the suffix.
@@ -227,7 +227,7 @@ pub struct Released {
     pub late: Option<Day>,
 }
 
-/// What a horizon after a release shows.
+/// Outcome of a drop within a horizon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The horizon is not over.

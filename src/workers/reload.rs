@@ -112,7 +112,7 @@ impl Reload {
         }
     }
 
-    /// Counts what became of dropped names as of today, unless that is done. Readers of a dossier do not
+    /// Counts the outcomes of dropped names as of today, unless that is done. Readers of a dossier do not
     /// wait for it.
     fn count(&self, counting: Option<JoinHandle<()>>) -> Option<JoinHandle<()>> {
         let (index, today) = (self.live.current(), self.clock.today());

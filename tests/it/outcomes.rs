@@ -1,4 +1,4 @@
-//! What became of dropped names: two zones, fed day by day, give the registrations and shares that a
+//! Outcomes of dropped names: two zones, fed day by day, give the registrations and shares that a
 //! script computes from labels alone.
 
 use std::collections::BTreeMap;

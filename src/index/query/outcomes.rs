@@ -1,4 +1,4 @@
-//! What became of dropped names (`data/docs/outcomes.md`): shares of names that were registered again, by
+//! Outcomes of dropped names (`data/docs/outcomes.md`): shares of names that were registered again, by
 //! suffix, score, kind, words and length. Tables are counted in one walk over all drops, on first use,
 //! and kept for a few days.
 
@@ -152,7 +152,7 @@ pub struct HorizonShare {
     pub coverage: f64,
 }
 
-/// What became of the names of a group.
+/// Outcomes of the names of a group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutcomeRow {
     pub tld: u16,
@@ -345,7 +345,7 @@ fn released(drop: &EarlierDrop) -> Released {
 }
 
 impl Index {
-    /// Returns what became of dropped names, as lists up to a day show it. Counted on first use: about a
+    /// Returns the outcomes of dropped names, as lists up to a day show it. Counted on first use: about a
     /// second for ten million drops.
     pub fn outcomes(&self, as_of: Day) -> Arc<OutcomeTables> {
         self.outcomes.get(as_of, || budget::shared(|| self.count_outcomes(as_of)))
@@ -434,7 +434,7 @@ impl OutcomeTables {
                 all.add(more);
             }
         }
-        // Lists without a single registration of a suffix do not cover it, whatever their name.
+        // Lists without a single registration of a suffix do not cover it.
         let is_shown = |tld: u16, shown: Completeness| {
             shown == Completeness::Complete || {
                 let all: Option<&Counts> = counts.get(&(tld, shown, Group::Suffix));

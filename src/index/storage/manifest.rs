@@ -142,7 +142,7 @@ pub struct Manifest {
     /// Share of the market that the corpus holds, on which scores depend.
     #[serde(default)]
     pub coverage: Coverage,
-    /// The days on which lists showed what became of dropped names.
+    /// The days on which lists showed the outcomes of dropped names.
     #[serde(default)]
     pub seen: Seen,
     /// Numbers of the lists whose terms allow internal use only, ascending from 1.

@@ -42,6 +42,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("agents", include_str!("../../../data/docs/agents.md")),
     ("metrics", include_str!("../../../data/docs/metrics.md")),
     ("score", include_str!("../../../data/docs/score.md")),
+    ("outcomes", include_str!("../../../data/docs/outcomes.md")),
     ("durability", include_str!("../../../data/docs/durability.md")),
     ("cluster", include_str!("../../../data/docs/cluster.md")),
     ("architecture", include_str!("../../ARCHITECTURE.md")),

@@ -1,4 +1,4 @@
-"""Computes what became of dropped names from labels alone: the names of two zones with the day of their release
+"""Computes the outcomes of dropped names from labels alone: the names of two zones with the day of their release
 and the days until their registration, which come from the zones' own daily files (.ee: Estonian Internet
 Foundation, .nu: The Swedish Internet Foundation, both CC BY 4.0).
 
