@@ -103,7 +103,7 @@ struct IntakeRun<'a> {
 }
 
 impl<'a> IntakeRun<'a> {
-    /// Adds the lists, then rebuilds if any was added, even if a later one was refused or failed.
+    /// Adds the lists, then builds if any was added, even if a later one was refused or failed.
     fn ingest(&mut self, ingest: &Ingest) -> anyhow::Result<()> {
         let corpus = Corpus::open(&self.site.data)?;
         let read = self.add_lists(&corpus, ingest);
@@ -113,11 +113,14 @@ impl<'a> IntakeRun<'a> {
             self.outcome.error().is_none()
                 && index_state_of(&corpus, &self.site.index) != IndexState::Current
         };
-        if ingest.rebuild
-            && (self.outcome.added().next().is_some() || (read.is_ok() && is_behind()))
-        {
+        if !ingest.rebuild {
+            return read;
+        }
+        if self.outcome.added().next().is_some() || (read.is_ok() && is_behind()) {
             self.build(&corpus, self.site.build)?;
             self.step = Step::Ingest;
+        } else {
+            self.remove_leftovers();
         }
         read
     }
@@ -127,6 +130,7 @@ impl<'a> IntakeRun<'a> {
         if rebuild.only_if_behind
             && index_state_of(&corpus, &self.site.index) == IndexState::Current
         {
+            self.remove_leftovers();
             return Ok(());
         }
         if rebuild.compact {
@@ -153,6 +157,15 @@ impl<'a> IntakeRun<'a> {
         }
         self.outcome.generation = Some(manifest);
         Ok(())
+    }
+
+    /// Removes leftovers in the index folder when no build is needed. A process that was killed after it
+    /// published its generation may have left up to a whole older one, and no build may follow for days.
+    fn remove_leftovers(&self) {
+        let Site { index, .. } = self.site;
+        if let Err(err) = build::tidy(index) {
+            tracing::warn!(index = %index.display(), error = %err, "cannot remove leftovers of a build");
+        }
     }
 
     fn add_lists(&mut self, corpus: &Corpus, ingest: &Ingest) -> anyhow::Result<()> {
@@ -611,4 +624,54 @@ fn unreadable(path: &Path) -> String {
 
 fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::WorkerMemory;
+    use crate::vocab::clock::Clock;
+
+    /// A build that is killed after its generation became current leaves an older one half removed.
+    #[test]
+    fn requests_that_need_no_build_remove_leftovers_of_a_killed_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let list = folder.path().join("list.csv");
+        fs::write(&list, "domain,drop_date\na.com,2026-03-14\n").expect("written");
+        let site = Site {
+            data: folder.path().join("data"),
+            index: folder.path().join("index"),
+            build: BuildSettings::default(),
+            compact_above: 0,
+            worker: WorkerMemory::default(),
+            clock: Clock::default(),
+            zone_names: zones::Keep::default(),
+            tables: Vec::new(),
+        };
+        let run = |task| {
+            let outcome = run(&Request { site: site.clone(), task }, &());
+            assert_eq!(outcome.error(), None);
+            outcome.generation.is_some()
+        };
+        let ingest = Task::Ingest(Ingest {
+            lists: Lists::Files { files: vec![list], format: None },
+            drop_date: None,
+            observed_at: Some(DateTime::UNIX_EPOCH),
+            origin: None,
+            zone: None,
+            rebuild: true,
+        });
+        let rebuild = Task::Rebuild(Rebuild { compact: false, only_if_behind: true });
+        assert!(run(ingest.clone()));
+        for task in [ingest, rebuild] {
+            let left = site.index.join(".removing-gen-00000000000000000000");
+            fs::create_dir_all(left.join("names")).expect("created");
+            fs::write(site.index.join(".current-x"), "gen").expect("written");
+            assert!(!run(task.clone()), "{task:?} needs no build");
+            let entries = fs::read_dir(&site.index).expect("readable");
+            let names = entries.map(|entry| entry.expect("one").file_name());
+            let hidden = names.filter(|name| name.to_string_lossy().starts_with('.'));
+            assert_eq!(hidden.count(), 0, "{task:?}");
+        }
+    }
 }
