@@ -55,8 +55,8 @@ pub struct CheckRequest {
 pub struct ChecksResponse {
     #[schema(value_type = u32)]
     count: usize,
-    /// Number of names whose check is queued. Repeat the request for their results: names that
-    /// are queued or were checked within ten minutes cost nothing.
+    /// Number of names whose check is queued. Repeat the request for their results: until ten minutes
+    /// after its result, repeating a check costs nothing.
     #[schema(value_type = u32)]
     queued: usize,
     checks: Vec<CheckResponse>,
@@ -247,9 +247,10 @@ impl Streamed {
             events.extend_from_slice(b"\n\n");
         };
         self.rows.retain(|row| match (&row.waits_for, &self.source) {
-            (Some(name), Some((checks, _))) if checks.is_waiting(name) => true,
+            (Some(name), Some((checks, _))) if checks.is_waiting(self.caller.account, name) => true,
             (Some(name), Some((checks, _))) => {
-                let checked = checks.result(name).unwrap_or(Checked::Failed);
+                let checked = checks.result(self.caller.account, name);
+                let checked = checked.unwrap_or(Checked::Failed);
                 push(&CheckResponse::settled(name, checked));
                 false
             }

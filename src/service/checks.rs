@@ -1,5 +1,9 @@
-//! Registry checks requested on a dossier. Requests wait here for the verification worker, which
-//! respects its rate limits for each server. Results are cached for a few hours.
+//! Registry checks on demand. Requests wait here for the verification worker, which respects its rate
+//! limits for each server. Results are cached for a few hours.
+//!
+//! An account sees only checks that it requested, since those of other accounts would reveal which
+//! names they want. Only a fresh result is shared with an account that requests the same check: the
+//! registry is not queried again, and the account pays as for a query.
 
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroU32;
@@ -54,7 +58,8 @@ struct PendingChecks {
     waiting: VecDeque<DomainName>,
     /// Names without a result yet. Results of other names would reveal who watches them.
     asked: HashMap<DomainName, Request>,
-    results: HashMap<DomainName, (Checked, Request)>,
+    /// Results of each name, oldest first. The accounts that requested an older one still see it.
+    results: HashMap<DomainName, Vec<(Checked, Request)>>,
 }
 
 /// Who asked about a name, and when; of a result, when it came.
@@ -91,9 +96,10 @@ impl Checks {
         if let Some(fresh) = self.begin(account, name)? {
             return Ok(Some(fresh));
         }
-        let is_over = async { while self.is_waiting(name) && settled.changed().await.is_ok() {} };
+        let is_over =
+            async { while self.is_waiting(account, name) && settled.changed().await.is_ok() {} };
         let is_over = timeout(wait, is_over).await.is_ok();
-        Ok(if is_over { self.result(name) } else { None })
+        Ok(if is_over { self.result(account, name) } else { None })
     }
 
     /// Requests a check, unless the name is already waiting; returns a fresh result instead if there is
@@ -104,19 +110,20 @@ impl Checks {
     pub fn begin(&self, account: AccountId, name: &DomainName) -> Result<Option<Checked>, Refused> {
         let mut state = self.state();
         state.give_up();
-        if let Some((checked, request)) = state.results.get_mut(name)
+        if let Some((checked, request)) = state.results.get_mut(name).and_then(|all| all.last_mut())
             && request.at.elapsed() < FRESH
         {
-            request.add(account);
+            self.join(request, account)?;
             return Ok(Some(*checked));
         }
         if let Some(request) = state.asked.get_mut(name) {
-            request.add(account);
+            self.join(request, account)?;
             return Ok(None);
         }
-        if state.waiting.len() >= WAITING_MAX || self.limits.check_key(&account).is_err() {
+        if state.waiting.len() >= WAITING_MAX {
             return Err(Refused);
         }
+        self.charge(account)?;
         let request = Request { at: Instant::now(), accounts: vec![account] };
         state.asked.insert(name.clone(), request);
         state.waiting.push_back(name.clone());
@@ -125,9 +132,25 @@ impl Checks {
         Ok(None)
     }
 
-    /// Returns true if a check of the name has no result yet.
-    pub fn is_waiting(&self, name: &DomainName) -> bool {
-        self.state().asked.get(name).is_some_and(|request| request.at.elapsed() < GIVEN_UP)
+    /// Adds an account to those that see a check. If this were free, an account without checks left
+    /// could find out which names others check.
+    fn join(&self, request: &mut Request, account: AccountId) -> Result<(), Refused> {
+        if !request.is_of(account) {
+            self.charge(account)?;
+            request.accounts.push(account);
+        }
+        Ok(())
+    }
+
+    fn charge(&self, account: AccountId) -> Result<(), Refused> {
+        self.limits.check_key(&account).map_err(|_| Refused)
+    }
+
+    /// Returns true if a check of the name that `account` requested has no result yet.
+    pub fn is_waiting(&self, account: AccountId, name: &DomainName) -> bool {
+        let is_waiting =
+            |request: &Request| request.is_of(account) && request.at.elapsed() < GIVEN_UP;
+        self.state().asked.get(name).is_some_and(is_waiting)
     }
 
     /// Returns a receiver that changes whenever a check is settled.
@@ -135,20 +158,12 @@ impl Checks {
         self.settled.subscribe()
     }
 
-    /// The last result for a name, if it is still kept.
-    pub fn result(&self, name: &DomainName) -> Option<Checked> {
-        self.kept(name, |_| true)
-    }
-
-    /// The last result for a name, if it is still kept and `account` asked for it.
-    pub fn result_of(&self, account: AccountId, name: &DomainName) -> Option<Checked> {
-        self.kept(name, |request| request.accounts.contains(&account))
-    }
-
-    fn kept(&self, name: &DomainName, is_shown: impl Fn(&Request) -> bool) -> Option<Checked> {
+    /// Returns the last result for a name that `account` requested, if it is still kept.
+    pub fn result(&self, account: AccountId, name: &DomainName) -> Option<Checked> {
         let state = self.state();
-        let (checked, request) = state.results.get(name)?;
-        (request.at.elapsed() < KEPT && is_shown(request)).then_some(*checked)
+        let mut newest_first = state.results.get(name)?.iter().rev();
+        let (checked, request) = newest_first.find(|(_, request)| request.is_of(account))?;
+        (request.at.elapsed() < KEPT).then_some(*checked)
     }
 
     /// Returns once a name is waiting. For the worker.
@@ -166,11 +181,13 @@ impl Checks {
         let mut state = self.state();
         let Some(Request { accounts, .. }) = state.asked.remove(name) else { return };
         if state.results.len() >= RESULTS_MAX {
-            state.results.retain(|_, (_, request)| request.at.elapsed() < FRESH);
+            let is_fresh = |(_, request): &(Checked, Request)| request.at.elapsed() < FRESH;
+            state.results.retain(|_, results| results.last().is_some_and(is_fresh));
         }
         if state.results.len() < RESULTS_MAX {
-            let request = Request { at: Instant::now(), accounts };
-            state.results.insert(name.clone(), (checked, request));
+            let results = state.results.entry(name.clone()).or_default();
+            results.retain(|(_, request)| request.at.elapsed() < KEPT);
+            results.push((checked, Request { at: Instant::now(), accounts }));
         }
         drop(state);
         self.settled.send_replace(());
@@ -191,10 +208,8 @@ impl PendingChecks {
 }
 
 impl Request {
-    fn add(&mut self, account: AccountId) {
-        if !self.accounts.contains(&account) {
-            self.accounts.push(account);
-        }
+    fn is_of(&self, account: AccountId) -> bool {
+        self.accounts.contains(&account)
     }
 }
 
@@ -240,9 +255,29 @@ mod tests {
         let (checked, ()) = tokio::join!(asked, answer);
         assert_eq!(checked, Ok(Some(seen())));
         assert_eq!(checks.check(AccountId(2), &name, WAIT).await, Ok(Some(seen())));
-        assert_eq!((checks.take(), checks.result(&name)), (Vec::new(), Some(seen())));
-        let of = [1, 2, 3].map(|account| checks.result_of(AccountId(account), &name).is_some());
-        assert_eq!(of, [true, true, false], "those who asked");
+        assert_eq!(checks.take(), []);
+        let of = [1, 2, 3].map(|account| checks.result(AccountId(account), &name));
+        assert_eq!(of, [Some(seen()), Some(seen()), None], "those who asked");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn checks_of_other_accounts_change_nothing() {
+        let (checks, name) = (Checks::default(), name("a.com"));
+        let [one, other] = [1, 2].map(AccountId);
+        let shown =
+            || [one, other].map(|of| (checks.is_waiting(of, &name), checks.result(of, &name)));
+        assert_eq!(checks.begin(one, &name), Ok(None));
+        assert_eq!(shown(), [(true, None), (false, None)]);
+        checks.settle(&name, seen());
+        assert_eq!(shown(), [(false, Some(seen())), (false, None)]);
+        tokio::time::advance(FRESH).await;
+        assert_eq!(checks.begin(other, &name), Ok(None));
+        assert_eq!(shown(), [(false, Some(seen())), (true, None)]);
+        checks.settle(&name, Checked::Failed);
+        assert_eq!(shown(), [(false, Some(seen())), (false, Some(Checked::Failed))]);
+        assert_eq!(checks.begin(one, &name), Ok(Some(Checked::Failed)), "a fresh result");
+        tokio::time::advance(KEPT).await;
+        assert_eq!(shown(), [(false, None), (false, None)]);
     }
 
     /// A node that does not lead has no worker that takes names.
@@ -251,9 +286,9 @@ mod tests {
         let checks = Checks::default();
         assert_eq!(checks.begin(AccountId(1), &name("a.com")), Ok(None));
         tokio::time::advance(GIVEN_UP / 2).await;
-        assert!(checks.is_waiting(&name("a.com")));
+        assert!(checks.is_waiting(AccountId(1), &name("a.com")));
         tokio::time::advance(GIVEN_UP / 2).await;
-        assert!(!checks.is_waiting(&name("a.com")));
+        assert!(!checks.is_waiting(AccountId(1), &name("a.com")));
         assert_eq!(checks.begin(AccountId(1), &name("b.com")), Ok(None));
         assert_eq!(checks.take(), [name("b.com")]);
     }
@@ -262,7 +297,7 @@ mod tests {
     async fn checks_are_limited_and_others_results_are_not_kept() {
         let checks = Checks::default();
         checks.settle(&name("watched.com"), seen());
-        assert_eq!(checks.result(&name("watched.com")), None);
+        assert_eq!(checks.result(AccountId(1), &name("watched.com")), None);
         for at in 0..PER_HOUR.get() {
             let name = name(&format!("a{at}.com"));
             assert_eq!(checks.check(AccountId(1), &name, Duration::ZERO).await, Ok(None));
@@ -270,5 +305,10 @@ mod tests {
         let refused = checks.check(AccountId(1), &name("b.com"), Duration::ZERO).await;
         assert_eq!(refused, Err(Refused));
         assert_eq!(checks.check(AccountId(2), &name("b.com"), Duration::ZERO).await, Ok(None));
+        // Neither a check of another account nor its result is free.
+        assert_eq!(checks.begin(AccountId(1), &name("b.com")), Err(Refused));
+        checks.settle(&name("b.com"), seen());
+        assert_eq!(checks.begin(AccountId(1), &name("b.com")), Err(Refused));
+        assert_eq!(checks.begin(AccountId(1), &name("a0.com")), Ok(None), "its own is free");
     }
 }

@@ -467,7 +467,7 @@ pub fn seen_by(app: &App, caller: &Caller, name: &DomainName) -> Option<Observat
     let is_watched = app.store.user_data(caller).watch(name).is_some();
     let watched = is_watched.then(|| observed(app, name).0).flatten();
     let checks = app.reach.checks.as_ref();
-    let checked = match checks.and_then(|checks| checks.result_of(caller.account, name)) {
+    let checked = match checks.and_then(|checks| checks.result(caller.account, name)) {
         Some(Checked::Seen(seen)) => Some(seen),
         Some(Checked::Failed) | None => None,
     };

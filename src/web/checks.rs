@@ -68,7 +68,9 @@ async fn show(
     let names = fields.all("domain").take(NAMES_MAX).map(parse_name);
     let names = names.collect::<Result<Vec<DomainName>, _>>()?;
     let checks = web.app.reach.checks.as_deref();
-    let is_waiting = |name: &DomainName| checks.is_some_and(|checks| checks.is_waiting(name));
+    let account = member.caller.account;
+    let is_waiting =
+        |name: &DomainName| checks.is_some_and(|checks| checks.is_waiting(account, name));
     let waiting = names.iter().filter(|name| is_waiting(name)).count() as u32;
     let said = match (checks, waiting) {
         (None, _) => "Registry checks are off on this server.".to_owned(),
@@ -86,7 +88,7 @@ async fn show(
                 div.head { h1 { "Checks" } }
                 p.soft.lead role="status" { (said) }
                 (components::table("Table of checks", "cards", &COLUMNS, html! {
-                    tbody { @for name in &names { (row(checks, member.caller.account, name, member.viewer.now)) } }
+                    tbody { @for name in &names { (row(checks, account, name, member.viewer.now)) } }
                 }))
                 p { a.button href=(next(&fields)) { "Back to the list" } }
             },
@@ -99,8 +101,8 @@ async fn show(
 }
 
 fn row(checks: Option<&Checks>, account: AccountId, name: &DomainName, now: Now) -> Markup {
-    let is_waiting = checks.is_some_and(|checks| checks.is_waiting(name));
-    let checked = checks.and_then(|checks| checks.result_of(account, name));
+    let is_waiting = checks.is_some_and(|checks| checks.is_waiting(account, name));
+    let checked = checks.and_then(|checks| checks.result(account, name));
     let today = Day::nearest(now.0);
     html! {
         tr {

@@ -78,6 +78,7 @@ async fn find_domain(
     }
     let (index, as_of) = (web.app.live.current(), web.app.as_of(viewer.now));
     let owned = viewer.member.as_ref().map(|member| web.user_data(member));
+    let account = viewer.member.as_ref().map(|member| member.caller.account);
     let cost = cost_us(&[sent]);
     let (status, page) = work::run(cost, move || {
         let known = Known::find(&index, &domain, as_of);
@@ -90,7 +91,7 @@ async fn find_domain(
             let entry = owned.watch(&domain)?;
             WatchRow::all(vec![entry], owned, &index, &web.app.store, as_of).pop()
         });
-        let registry = RegistryView::find(&web, &domain, watched.as_ref());
+        let registry = RegistryView::find(&web, account, &domain, watched.as_ref());
         let links = &web.settings.links;
         let (dqs, _, signals) = known.scored();
         let outcome = index.outcome_of(domain.tld(), dqs, signals.kind, as_of.today);

@@ -17,6 +17,7 @@ use crate::service::app::Now;
 use crate::service::checks::{Checked, Refused};
 use crate::service::watchlist::WatchRow;
 use crate::vocab::day::Day;
+use crate::vocab::ids::AccountId;
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::{LatestRegistration, Observation};
 
@@ -45,10 +46,17 @@ pub enum RegistryView {
 }
 
 impl RegistryView {
-    /// The newest state among the viewer's watchlist and checks.
-    pub fn find(web: &Web, domain: &DomainName, watched: Option<&WatchRow>) -> RegistryView {
+    /// Returns the newest state among the viewer's watchlist and checks. `viewer` is `None` if nobody
+    /// is logged in.
+    pub fn find(
+        web: &Web,
+        viewer: Option<AccountId>,
+        domain: &DomainName,
+        watched: Option<&WatchRow>,
+    ) -> RegistryView {
         let seen = watched.and_then(WatchRow::seen).copied();
-        let checked = web.app.reach.checks.as_ref().and_then(|checks| checks.result(domain));
+        let checked = web.app.reach.checks.as_ref().zip(viewer);
+        let checked = checked.and_then(|(checks, viewer)| checks.result(viewer, domain));
         match (checked, seen) {
             (Some(Checked::Seen(it)), seen) => match seen {
                 Some(seen) if seen.at > it.at => RegistryView::Seen(seen),

@@ -240,7 +240,7 @@ impl Shown {
     /// The result of the last check of a name, while it is kept, if the viewer asked for it.
     fn checked(&self, name: &str) -> Option<Checked> {
         let (checks, account) = self.checks.as_ref()?;
-        checks.result_of(*account, &DomainName::parse(name).ok()?)
+        checks.result(*account, &DomainName::parse(name).ok()?)
     }
 
     /// Whether the viewer has hidden a name.

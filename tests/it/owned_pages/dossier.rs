@@ -35,6 +35,7 @@ fn a_check_queries_the_registry_once_and_is_kept() {
         site.write("list.csv", "domain,drop_date\ngone.com,2026-01-20\nbroken.com,2026-02-20\n");
     site.ingest(&list, &format!("{TODAY}T00:00:00Z"));
     site.account_with_password("ann@example.com", "free", PASSWORD);
+    site.account_with_password("bob@example.com", "free", PASSWORD);
     let settings = settings(&site, &com, &zone);
     let server = site.serve_with(&["--config", &settings, "--today", TODAY]);
     let mut nobody = Person::nobody(&server);
@@ -53,6 +54,16 @@ fn a_check_queries_the_registry_once_and_is_kept() {
     page.assert_says(200, "✓ Confirmed just now");
     page.assert_says(200, "Two sources confirm that it is free.");
     assert_eq!(com.asked_about("gone.com"), 1, "the second check was answered from memory");
+
+    // The result does not reveal to others that Ann asked.
+    let mut bob = Person::logged_in(&server, "bob@example.com");
+    let not_checked = "Not checked The dates come from the calendar.";
+    nobody.get("/domain/gone.com").assert_says(200, not_checked);
+    bob.get("/domain/gone.com").assert_says(200, not_checked);
+    bob.get("/checks?domain=gone.com").assert_says(200, "gone.com not checked");
+    bob.post("/domain/gone.com/check", &[]).assert_goes_to("/domain/gone.com?notice=checked");
+    bob.get("/domain/gone.com").assert_says(200, "✓ Confirmed just now");
+    assert_eq!(com.asked_about("gone.com"), 1, "a fresh result is shared with those who ask");
 
     ann.post("/domain/broken.com/check", &[])
         .assert_goes_to("/domain/broken.com?notice=check-failed");
