@@ -46,8 +46,8 @@ pub enum RegistryView {
 }
 
 impl RegistryView {
-    /// Returns the newest state among the viewer's watchlist and checks. `viewer` is `None` if nobody
-    /// is logged in.
+    /// Returns the newest state among the viewer's watchlist and checks. `viewer` is `None` for a
+    /// visitor who is not logged in.
     pub fn find(
         web: &Web,
         viewer: Option<AccountId>,
