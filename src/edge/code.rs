@@ -80,6 +80,7 @@ codes! {
     TestLimit            "TEST_LIMIT"             429 Later "the day's test messages are used up; with `limit` and `resetAt`"
     WriteLimit           "WRITE_LIMIT"            429 Later "more writes than the plan allows in a minute; with `plan` and `limit`"
     TooManyFeedRequests  "too_many_feed_requests" 429 Later "a feed is read too often, or too many feeds of the account at once"
+    TooManyBacktests     "too_many_backtests"     429 Later "a [backtest](outcomes.md#backtest-of-a-rule) of the account is running, or it ran 30 in an hour; then with `limit`"
     TooManyVisits        "too_many_visits"        429 Later "too many requests without a valid key from your network"
     Internal             "internal_error"         500 No    "a bug or a failing machine; the log has the details"
     ClientClosed         "client_closed"          503 No    "the client closed the connection before the response was ready"

@@ -190,6 +190,10 @@ impl<E: Into<ApiError>> From<E> for Refusal {
                 of(Code::TooManyFeedRequests).retry_after(retry_after_s)
             }
             ApiError::TooManyFeeds { .. } => of(Code::TooManyFeedRequests).retry_after(1),
+            ApiError::BacktestRunning => of(Code::TooManyBacktests).retry_after(1),
+            ApiError::TooManyBacktests { per_hour, retry_after_s } => {
+                of(Code::TooManyBacktests).limit(per_hour).retry_after(retry_after_s)
+            }
             ApiError::InvalidHost => of(Code::InvalidHost),
             ApiError::Misdirected { .. } => of(Code::Misdirected),
             ApiError::SlowBody => of(Code::BodyTimeout).closing(),

@@ -742,6 +742,19 @@ pub const OPERATIONS: &[Operation] = &[
         .class(Class::Read)
         .body::<alerts::PreviewRequest>()
         .responses(&[json::<alerts::preview::PreviewResponse>(200, "Names that match now, and counts for recent drop dates.")]),
+    Operation::post("/api/v1/alerts/backtest", |of| post(guarded(of, alerts::backtest::backtest_alert)))
+        .named(Group::Alerts, "backtestAlert", "Try a rule on past releases")
+        .description(
+            "Counts names of past releases that match a filter, and those of them that were registered again within a \
+             horizon. One at a time and 30 an hour for each account. Nothing is stored.",
+        )
+        .read_only()
+        .class(Class::Read)
+        .body::<alerts::backtest::BacktestRequest>()
+        .responses(&[
+            json::<alerts::backtest::BacktestResponse<'_>>(200, "The names, and their outcomes."),
+            refusal(Code::TooManyBacktests, "A backtest of the account is running, or it ran 30 in an hour."),
+        ]),
     Operation::post("/api/v1/alerts/{id}/test", |of| post(guarded(of, alerts::deliveries::test_alert)))
         .named(Group::Alerts, "testAlert", "Send a test message")
         .description("Sends it to every channel of the rule that is not switched off. The message is marked as a test.")

@@ -9,6 +9,7 @@ use chrono::{DateTime, Utc};
 
 use crate::account_turns::AccountTurns;
 use crate::accounts::Store;
+use crate::backtests::Backtests;
 use crate::changes::ChangeLog;
 use crate::checks::Checks;
 use crate::feed_limits::FeedLimits;
@@ -61,6 +62,7 @@ pub struct Reach {
 /// Limits of responses that take a long time.
 pub struct ResponseLimits {
     pub feeds: FeedLimits,
+    pub backtests: Backtests,
     /// CSV exports in progress.
     pub exports: Arc<AccountTurns>,
     /// Long polls and streams of events in progress.
@@ -76,7 +78,8 @@ impl ResponseLimits {
     /// rows.
     pub fn new(stall: Duration, exports_internal: bool) -> ResponseLimits {
         let (feeds, exports, streams) = (FeedLimits::default(), Arc::default(), Arc::default());
-        ResponseLimits { feeds, exports, streams, stall, exports_internal }
+        let backtests = Backtests::default();
+        ResponseLimits { feeds, backtests, exports, streams, stall, exports_internal }
     }
 }
 

@@ -92,6 +92,10 @@ pub enum ApiError {
     TooManyFeedRequests { retry_after_s: u64 },
     #[error("{limit} feeds of this account are being read; read one after the other")]
     TooManyFeeds { limit: u32 },
+    #[error("a backtest of this account is running; wait for its response")]
+    BacktestRunning,
+    #[error("an account can run {per_hour} backtests an hour; try again later")]
+    TooManyBacktests { per_hour: u32, retry_after_s: u64 },
     #[error("Host: must be given once, as a host name or address with an optional port")]
     InvalidHost,
     #[error("Host: the pages of this server are at {host}")]

@@ -253,17 +253,19 @@ impl Evidence<'_> {
             return Verdict::NotOver;
         }
         let known = self.known(drop);
-        if known.is_some_and(|it| it.time == ReturnTime::Renewed) {
-            return Verdict::Renewed;
+        let is_covered = covers(self.complete, drop.on, end);
+        if let Some(Return { time: ReturnTime::Renewed, shown }) = known {
+            // A list of all names does not have the name that another list has.
+            let is_sure = shown == Completeness::Complete || !is_covered;
+            return if is_sure { Verdict::Renewed } else { Verdict::Unknown };
         }
         let dated = known.and_then(|it| it.time.is_within(horizon));
         let is_taken = dated.unwrap_or_else(|| drop.late.is_some_and(|late| late <= end));
-        if covers(self.complete, drop.on, end) {
+        if is_covered {
             return match known {
                 Some(Return { shown: Completeness::Complete, .. }) | None => {
                     Verdict::Known(Completeness::Complete, is_taken)
                 }
-                // A list of all names does not have the name that another list has.
                 Some(_) if is_taken => Verdict::Unknown,
                 Some(_) => Verdict::Known(Completeness::Complete, false),
             };
@@ -429,6 +431,12 @@ mod tests {
                 ["complete false", "…", "…", "…"],
             ),
             (true, now, drop("2024-02-01", Some((ReturnTime::Renewed, all)), None), ["renewed"; 4]),
+            (
+                true,
+                now,
+                drop("2024-02-01", Some((ReturnTime::Renewed, some)), None),
+                ["?", "?", "?", "renewed"],
+            ),
             // Lists contradict each other from the week on.
             (
                 true,

@@ -16,8 +16,9 @@ use dropdex::vocab::day::Day;
 use dropdex::vocab::name::DomainName;
 use dropdex::vocab::outcome::{Completeness, Horizon, Return, ReturnTime, Share};
 use flate2::read::GzDecoder;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use crate::common::http::Client;
 use crate::common::rng::Rng;
 use crate::common::wait::until;
 use crate::common::{Site, gzip, tools};
@@ -158,6 +159,48 @@ fn compare(index: &Index, expected: &Value) -> (usize, usize) {
     (count, shares)
 }
 
+/// Compares rules that are tried on past releases with the script.
+fn backtests(client: &mut Client, expected: &Value) {
+    for test in expected["tests"].as_array().expect("tests") {
+        let [rule, found] = &test.as_array().expect("a pair")[..] else { panic!("{test}") };
+        let [months, horizon, zone, longest] = &rule.as_array().expect("a rule")[..] else {
+            panic!("{rule}")
+        };
+        let filter = json!({ "tlds": [zone], "maxLength": longest, "adult": "include" });
+        let body = json!({ "filter": filter, "months": months, "horizon": horizon });
+        let response = client.send("POST", "/api/v1/alerts/backtest", &body);
+        assert_eq!(response.status, 200, "{}", response.text());
+        let tested = response.json();
+        let bounds = json!([tested["share"], tested["low"], tested["high"]]);
+        let months = tested["byMonth"].as_array().expect("months").iter().map(|month| {
+            let name = month["month"].as_str().expect("a month").to_owned();
+            (name, json!([month["names"], month["count"]]))
+        });
+        let months: Map<String, Value> = months.filter(|(_, counts)| counts[0] != 0).collect();
+        let told = json!({
+            "names": tested["names"], "renewed": tested["renewed"], "count": tested["count"],
+            "months": months, "bounds": bounds,
+        });
+        assert_eq!(&told, found, "{rule}");
+        assert_eq!((&tested["label"], &tested["unknown"]), (&json!("complete"), &json!(0)));
+        let examples = tested["examples"].as_array().expect("examples");
+        assert_eq!(examples.len(), 20, "{rule}");
+        for example in examples {
+            let domain = example["domain"].as_str().expect("a name");
+            let times = expected["names"][domain].as_array().expect("known");
+            let within = match &example["within"] {
+                Value::Null => vec![json!("none"), json!("renewed"), json!("later")],
+                days => vec![json!(days.to_string())],
+            };
+            assert!(within.iter().any(|time| times.contains(time)), "{example}: {times:?}");
+            let is_taken = example["within"]
+                .as_i64()
+                .is_some_and(|days| days <= tested["horizon"].as_i64().expect("days"));
+            assert_eq!(example["outcome"] == "taken", is_taken, "{example}");
+        }
+    }
+}
+
 /// Everything that the tables of a day say about a zone.
 fn rows(index: &Index, zone: &str, on: &str) -> String {
     let tld = index.tlds().find(zone).expect("known");
@@ -175,9 +218,11 @@ fn zones_fed_day_by_day_give_the_outcomes_of_an_independent_script() {
     site.ok(&["rebuild"]);
     let open = || open_current(&site.index()).expect("opens").index;
     let index = open();
-    let (names, shares) = compare(&index, &expected());
+    let expected = expected();
+    let (names, shares) = compare(&index, &expected);
     assert_eq!((names, shares), (labels.len(), 56), "as many as the script has");
 
+    speaks(&site, &expected);
     let last = |index: &Index| ZONES.map(|(zone, _)| rows(index, zone, LAST));
     let all = |index: &Index| DAYS.map(|on| ZONES.map(|(zone, _)| rows(index, zone, on)));
     let before = (all(&index), last(&index));
@@ -193,14 +238,47 @@ fn zones_fed_day_by_day_give_the_outcomes_of_an_independent_script() {
     let index = open();
     assert_eq!(all(&index), before.0);
     assert_ne!(last(&index), before.1);
-    speaks(&site);
+}
+
+/// Sends bad backtests, and conditions that do not apply to the past.
+fn refuses(client: &mut Client) {
+    for (body, what) in [
+        (json!({}), "filter"),
+        (json!({ "filter": { "tlds": ["nu"] }, "months": 0 }), "months"),
+        (json!({ "filter": { "tlds": ["nu"] }, "months": 37 }), "months"),
+        (json!({ "filter": { "tlds": ["nu"] }, "horizon": 8 }), "horizon"),
+        (json!({ "filter": { "tld": ["nu"] } }), "filter.tld"),
+        (json!({ "filter": { "tlds": ["nu"] }, "asOf": "2020-01-01" }), "asOf"),
+    ] {
+        let refused = client.send("POST", "/api/v1/alerts/backtest", &body);
+        assert_eq!(refused.status, 400, "{body}");
+        assert!(refused.text().contains(what), "{body}: {}", refused.text());
+    }
+    let filter = json!({
+        "tlds": ["nu"], "minDqs": 10, "minTlds": 0, "stages": ["catchable"], "releaseFrom": "tomorrow", "maxSuffixRank": 5
+    });
+    let tested =
+        client.send("POST", "/api/v1/alerts/backtest", &json!({ "filter": filter })).json();
+    assert_eq!(tested["todayValues"], json!(["dqs"]));
+    assert_eq!(tested["ignored"], json!(["stages", "releaseFrom, releaseTo", "maxSuffixRank"]));
+    // Nothing is known about a suffix without lists: its share is not 0.
+    let none = client
+        .send("POST", "/api/v1/alerts/backtest", &json!({ "filter": { "tlds": ["fr"] } }))
+        .json();
+    assert_eq!(
+        (&none["names"], &none["share"], &none["label"]),
+        (&json!(0), &Value::Null, &Value::Null)
+    );
+    assert_eq!(none["missing"], json!([{ "from": "2024-04-30", "to": "2025-04-29" }]));
 }
 
 /// Asks for outcomes over HTTP, and reads the sentence of a dossier.
-fn speaks(site: &Site) {
+fn speaks(site: &Site, expected: &Value) {
     let server = site.serve(LAST);
     let key = site.account("a@example.com", "pro");
     let mut client = server.client_with(&key);
+    backtests(&mut client, expected);
+    refuses(&mut client);
     let mut get = |query: &str| client.get(&format!("/api/v1/outcomes?{query}"));
     let all = get("tld=.NU&asOf=2024-04-01").json();
     let first = &all["rows"][0];

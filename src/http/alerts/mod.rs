@@ -1,6 +1,7 @@
 //! `/api/v1/alerts`: the caller's alert rules.
 
 pub mod deliveries;
+pub mod backtest;
 pub mod preview;
 pub mod watchlist;
 

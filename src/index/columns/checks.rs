@@ -255,6 +255,12 @@ impl<'a> DropChecks<'a> {
         }
     }
 
+    /// Returns true if a doc passes the conditions that [`DropChecks::keep`] leaves to the caller.
+    pub fn score_and_tld_pass(&self, doc: u32) -> bool {
+        let fields = self.columns.fields;
+        self.name.key_passes(fields.key(doc)) && self.name.tld_passes(fields.tld(doc))
+    }
+
     /// Returns true if [`DropChecks::keep`] has conditions to check.
     pub fn has_any(&self) -> bool {
         let DropChecks { columns: _, name, properties, dropped, release, .. } = self;

@@ -11,6 +11,7 @@
 mod block;
 mod needles;
 mod news;
+pub mod backtest;
 pub mod preview;
 #[cfg(test)]
 mod tests;

@@ -5,8 +5,8 @@ Foundation, .nu: The Swedish Internet Foundation, both CC BY 4.0).
     python3 expected.py labels.csv.gz 2024-04-01 2025-05-05
 
 Prints JSON: `names`, the time of the registration after each drop, newest first; `rows`, for each of the given days, suffix, length and
-horizon, the names, those that were registered again, and the bounds of Wilson's interval. Shares nothing with the
-program; `data/docs/outcomes.md` has the rules.
+horizon, the names, those that were registered again, and the bounds of Wilson's interval; `tests`, rules on suffix
+and length, tried on the last 24 months before the last of the days. Shares nothing with the program; `data/docs/outcomes.md` has the rules.
 """
 import csv
 import datetime
@@ -67,6 +67,30 @@ def cells(rows, as_of):
     ]
 
 
+def backtest(rows, as_of, months, horizon, zone, longest):
+    """A rule on suffix and length, tried on the releases of some months."""
+    last = as_of - datetime.timedelta(days=horizon)
+    first = last - datetime.timedelta(days=(months * 365 + 6) // 12 - 1)
+    found = {"names": 0, "renewed": 0, "count": 0, "months": {}}
+    for row in rows:
+        label, tld = row["name"].split(".")
+        shown = label[4:].encode().decode("punycode") if label.startswith("xn--") else label
+        day = datetime.date.fromisoformat(row["release_day"])
+        if tld != zone or len(shown) > longest or not first <= day <= last:
+            continue
+        if row["outcome"] == "renewed":
+            found["renewed"] += 1
+            continue
+        month = found["months"].setdefault(row["release_day"][:7], [0, 0])
+        taken = row["days_to_registration"] != "" and int(row["days_to_registration"]) <= horizon
+        month[0] += 1
+        month[1] += taken
+        found["names"] += 1
+        found["count"] += taken
+    found["bounds"] = wilson(found["count"], found["names"])
+    return found
+
+
 def main():
     with gzip.open(sys.argv[1], "rt") as file:
         rows = list(csv.DictReader(file))
@@ -74,7 +98,10 @@ def main():
     for row in sorted(rows, key=lambda row: row["release_day"], reverse=True):
         names.setdefault(row["name"], []).append(time(row))
     days = {day: cells(rows, datetime.date.fromisoformat(day)) for day in sys.argv[2:]}
-    json.dump({"names": names, "rows": days}, sys.stdout)
+    last = datetime.date.fromisoformat(sys.argv[-1])
+    rules = [[24, horizon, zone, longest] for horizon in HORIZONS for zone in ("ee", "nu") for longest in (5, 63)]
+    tests = [[rule, backtest(rows, last, *rule)] for rule in rules]
+    json.dump({"names": names, "rows": days, "tests": tests}, sys.stdout)
 
 
 main()
