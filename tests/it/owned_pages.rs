@@ -65,7 +65,7 @@ impl World {
 }
 
 /// Every form that changes something, with valid fields.
-const FORMS: [(&str, &str); 26] = [
+const FORMS: [(&str, &str); 27] = [
     ("/watchlist/notes", "domain=solar.com&tags=flip"),
     ("/watchlist/entry", "domain=solar.com&tags=flip"),
     ("/domain/solar.com/check", ""),
@@ -74,6 +74,7 @@ const FORMS: [(&str, &str); 26] = [
     ("/watchlist/add", "names=a.com"),
     ("/alerts/new", "name=a&email=on"),
     ("/alerts/preview", "name=a"),
+    ("/alerts/backtest", "name=a"),
     ("/alerts/{rule}", "name=changed&email=on"),
     ("/alerts/{rule}/delete", ""),
     ("/alerts/{rule}/test", ""),

@@ -194,10 +194,6 @@ impl OutcomeRow {
             Horizon::Month => "within a month",
             Horizon::Year => "within 400 days",
         };
-        let percent = |share: f64| match share * 100.0 {
-            large if large >= 10.0 => format!("{large:.0}"),
-            small => format!("{small:.1}"),
-        };
         let Share { share, low, high, .. } = first.share;
         let mut text = format!(
             "Of {} .{} names{group}, {at_least}{} % were registered again {} ({}-{} %)",
@@ -409,6 +405,14 @@ impl Index {
             newest_drop: self.newest_list(tld).map_or(Day::MIN, |at| Day::nearest(at.instant())),
             as_of,
         }
+    }
+}
+
+/// Returns a share in percent: without decimals from 10 % on.
+pub fn percent(share: f64) -> String {
+    match share * 100.0 {
+        large if large >= 10.0 => format!("{large:.0}"),
+        small => format!("{small:.1}"),
     }
 }
 

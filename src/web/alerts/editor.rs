@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::EditorPage;
 use super::channels::Channels;
 use super::form::OWN_FIELDS;
+use super::{BACKTEST, EditorPage};
 use crate::components::stage_word;
 use crate::drops::state::DropsParams;
 use crate::drops::words;
@@ -66,11 +66,16 @@ impl Editor<'_> {
                     p.send {
                         button type="submit" { @if self.page.rule.is_some() { "Save" } @else { "Create alert" } }
                         button.quiet #look type="submit" formaction="/alerts/preview" { "Preview" }
+                        button.quiet #try type="submit" formaction={ (BACKTEST) "#tried" } { "Try on the last 12 months" }
                     }
                 }
                 section.panel.preview aria-labelledby="preview-title" {
                     h2 #preview-title { "Preview" }
                     div #preview aria-live="polite" { (self.preview) }
+                    @if let Some(tried) = &self.page.tried {
+                        h2 #tried { "On the last 12 months" }
+                        (tried)
+                    }
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! `/alerts`: alert rules, the preview of their matches, and their deliveries. Rules are validated and
 //! changed as in the API.
 
+mod backtest;
 mod channels;
 mod editor;
 mod form;
@@ -54,6 +55,8 @@ const TESTED: Notice =
 const RETRIED: Notice = Notice::new("retried", "Message queued again.");
 const NOTICES: [Notice; 7] = [ADDED, SAVED, PAUSED, RESUMED, REMOVED, TESTED, RETRIED];
 
+/// Path of a rule that is tried on past releases.
+pub const BACKTEST: &str = "/alerts/backtest";
 /// Path of the preview of a rule.
 pub const PREVIEW: &str = "/alerts/preview";
 
@@ -63,6 +66,7 @@ pub fn routes() -> Router<Web> {
         .route(PATH, get(list_rules))
         .route("/alerts/new", get(new_rule).post(add))
         .route(PREVIEW, post(preview))
+        .route(BACKTEST, post(try_on_past))
         .route("/alerts/{id}", get(show_rule).post(save))
         .route("/alerts/{id}/delete", get(confirm_delete).post(remove))
         .route("/alerts/{id}/test", post(test))
@@ -81,6 +85,8 @@ struct EditorPage {
     rule: Option<Rule>,
     form: RuleForm,
     query: Option<String>,
+    /// The result of the form on past releases, if it was asked for.
+    tried: Option<Markup>,
 }
 
 impl FromRequestParts<Web> for EditorPage {
@@ -97,14 +103,14 @@ impl FromRequestParts<Web> for EditorPage {
 impl EditorPage {
     fn for_new(web: Web, member: LoggedIn, form: RuleForm) -> EditorPage {
         let owned = web.user_data(&member);
-        EditorPage { web, member, owned, rule: None, form, query: None }
+        EditorPage { web, member, owned, rule: None, form, query: None, tried: None }
     }
 
     fn for_rule(web: Web, member: LoggedIn, id: RuleId) -> Result<EditorPage, PageError> {
         let owned = web.user_data(&member);
         let rule = owned.rule(id).ok_or(ApiError::NotFound)?.clone();
         let form = RuleForm::for_rule(&rule);
-        Ok(EditorPage { web, member, owned, rule: Some(rule), form, query: None })
+        Ok(EditorPage { web, member, owned, rule: Some(rule), form, query: None, tried: None })
     }
 
     /// The rule in the path.
@@ -241,6 +247,27 @@ async fn preview(
         None => EditorPage::for_new(web, member, form),
     };
     Ok(page.page().await.into_response())
+}
+
+/// `POST /alerts/backtest`: the form, tried on the releases of the last year.
+async fn try_on_past(
+    State(web): State<Web>,
+    member: LoggedIn,
+    headers: HeaderMap,
+    Form(fields): LargeForm<Fields>,
+) -> Result<Response, PageError> {
+    let rule = RuleId::parse(fields.text("rule"));
+    let form = RuleForm::new(fields);
+    let found = backtest::backtest(&web, member.viewer.now, &member.caller, &form).await;
+    let tried = backtest::show(found);
+    if wanted(&headers) == Wanted::Part {
+        return Ok(vary(tried.into_response()));
+    }
+    let page = match rule {
+        Some(id) => EditorPage { form, ..EditorPage::for_rule(web, member, id)? },
+        None => EditorPage::for_new(web, member, form),
+    };
+    Ok(EditorPage { tried: Some(tried.1), ..page }.page().await.into_response())
 }
 
 /// `GET /alerts/{id}`. Scripts get the deliveries only.

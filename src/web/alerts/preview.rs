@@ -55,16 +55,19 @@ pub async fn preview(web: &Web, now: Now, form: &RuleForm) -> Result<Preview, Ap
 pub fn show(preview: Result<Preview, ApiError>, show_error: bool) -> (StatusCode, Markup) {
     match preview {
         Ok(preview) => (StatusCode::OK, preview.shown()),
+        Err(err) if show_error => show_error_of(err),
         Err(err) => {
-            let (message, refusal) = (field_message(&err), Refusal::from(err));
-            let text = message.unwrap_or_else(|| sentence(refusal.message()));
-            let shown = html! {
-                @if show_error { p.problem { (text) } }
-                @else { p.soft { "Correct the filter to see matching names." } }
-            };
-            (refusal.status, shown)
+            let soft = html! { p.soft { "Correct the filter to see matching names." } };
+            (Refusal::from(err).status, soft)
         }
     }
+}
+
+/// Renders the error of a filter.
+pub fn show_error_of(err: ApiError) -> (StatusCode, Markup) {
+    let (message, refusal) = (field_message(&err), Refusal::from(err));
+    let text = message.unwrap_or_else(|| sentence(refusal.message()));
+    (refusal.status, html! { p.problem { (text) } })
 }
 
 /// Returns the error text with the label of its field.

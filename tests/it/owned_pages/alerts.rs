@@ -249,6 +249,43 @@ fn html_in_every_field_stays_text() {
 }
 
 #[test]
+fn a_rule_is_tried_on_past_releases_as_in_the_api() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "api");
+    let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
+    for (fields, filter) in [
+        (vec![], json!({})),
+        (vec![("tld", "com"), ("max_len", "9")], json!({"tlds": ["com"], "maxLength": 9})),
+        (vec![("q", "nothing-like-it")], json!({"contains": "nothing-like-it"})),
+    ] {
+        let body = api.send("POST", "/api/v1/alerts/backtest", &json!({"filter": filter})).json();
+        let names = body["names"].as_u64().expect("a number");
+        let words = match names {
+            1 => "1 name was released".to_owned(),
+            names => format!("{names} names were released"),
+        };
+        let part = ann.post_by_script("/alerts/backtest", &fields);
+        part.assert_lacks("<html");
+        part.assert_says(200, &words);
+        for example in body["examples"].as_array().expect("names") {
+            let name = example["domain"].as_str().expect("a name");
+            assert!(part.text.contains(&format!("/domain/{name}")), "{name}: {}", part.text);
+        }
+        let page = ann.post("/alerts/backtest", &fields);
+        page.assert_says(200, &words);
+        page.assert_says(200, "New alert rule");
+    }
+    ann.post_by_script("/alerts/backtest", &[("min_dqs", "200")])
+        .assert_says(400, "Minimum score: must be an integer from 0 to 100.");
+    let id = ann.add_rule("there", &[("email", "on")]);
+    let page = ann.post("/alerts/backtest", &[("rule", &id), ("name", "changed")]);
+    assert!(page.text.contains(&format!("action=\"/alerts/{id}\"")), "{}", page.text);
+    // An account runs thirty an hour.
+    let tried = (0..30).map(|_| ann.post_by_script("/alerts/backtest", &[]).status);
+    assert_eq!(tried.last(), Some(429));
+}
+
+#[test]
 fn the_preview_matches_the_api() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "api");
