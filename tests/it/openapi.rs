@@ -175,7 +175,7 @@ fn response_headers_match_the_document() {
         assert!(!operation["responses"]["304"].is_null(), "304 of {path}");
         tagged += 1;
     }
-    assert_eq!(tagged, 6);
+    assert_eq!(tagged, 7);
 }
 
 fn feeds(all: &mut Answers, owner: &mut Client, nobody: &mut Client) {
@@ -238,6 +238,9 @@ fn read_names(all: &mut Answers, owner: &mut Client) {
         all.get(owner, "/api/v1/label/{label}", &format!("/api/v1/label/{label}"));
     }
     all.get(owner, "/api/v1/tlds", "/api/v1/tlds");
+    for query in ["", "?tld=com", "?tld=none-such", "?horizon=3"] {
+        all.get(owner, "/api/v1/outcomes", &format!("/api/v1/outcomes{query}"));
+    }
     let batch = ("/api/v1/search/batch", "/api/v1/search/batch");
     for queries in [json!([{"q": "so"}, {"like": "solar", "tld": ["com"], "limit": 1}]), json!([])]
     {
@@ -365,6 +368,10 @@ fn rules(all: &mut Answers, owner: &mut Client) {
     all.send(owner, "PATCH", (one, &target), &new);
     let preview = ("/api/v1/alerts/preview", "/api/v1/alerts/preview");
     all.send(owner, "POST", preview, &json!({"filter": {}}));
+    let backtest = ("/api/v1/alerts/backtest", "/api/v1/alerts/backtest");
+    for body in [json!({"filter": {}, "horizon": 1}), json!({"filter": {}, "months": 0})] {
+        all.send(owner, "POST", backtest, &body);
+    }
     let test = ("/api/v1/alerts/{id}/test", &*format!("{target}/test"));
     let queued = all.send(owner, "POST", test, &json!({}));
     let deliveries = "/api/v1/alerts/{id}/deliveries";

@@ -39,6 +39,7 @@ const ENDPOINTS: &[(&str, &str, &str)] = &[
     ("PATCH", "/api/v1/alerts/{alert}", r#"{"active": false}"#),
     ("DELETE", "/api/v1/alerts/{alert}", ""),
     ("POST", "/api/v1/alerts/preview", r#"{"filter": {}}"#),
+    ("POST", "/api/v1/alerts/backtest", r#"{"filter": {}}"#),
     ("POST", "/api/v1/alerts/{alert}/test", ""),
     ("GET", "/api/v1/alerts/{alert}/deliveries", ""),
     ("POST", "/api/v1/alerts/{alert}/deliveries/{delivery}/retry", ""),
@@ -195,6 +196,7 @@ fn a_405_lists_the_allowed_methods() {
         ("/api/v1/alerts", vec!["GET", "POST"]),
         ("/api/v1/alerts/1", vec!["GET", "PATCH", "DELETE"]),
         ("/api/v1/alerts/preview", vec!["POST"]),
+        ("/api/v1/alerts/backtest", vec!["POST"]),
         ("/api/v1/alerts/1/test", vec!["POST"]),
         ("/api/v1/alerts/1/deliveries", vec!["GET"]),
         ("/api/v1/alerts/1/deliveries/1/retry", vec!["POST"]),
@@ -327,7 +329,7 @@ fn a_post_with_an_idempotency_key_takes_effect_once() {
     // Repeated batches and repeated hiding change nothing, so these operations take no key.
     let adds = |path: &str| {
         !path.contains('{')
-            && !["/preview", "/batch", "/hidden"].iter().any(|end| path.ends_with(end))
+            && !["/preview", "/backtest", "/batch", "/hidden"].iter().any(|end| path.ends_with(end))
     };
     let posts = || ENDPOINTS.iter().filter(|(method, path, _)| *method == "POST" && adds(path));
     let send = |client: &mut Client, target: &str, key: &str, body: &str| {
