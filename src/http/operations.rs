@@ -24,7 +24,7 @@ use crate::edge::operation::{
 };
 use crate::guarded::guarded;
 use crate::index::filter::{Counting, Facet, SortKey};
-use crate::index::query::outcomes::ScoreBand;
+use crate::index::query::outcome_tables::ScoreBand;
 use crate::query::conditions::{CONDITIONS, Condition, Kind, SHARED};
 use crate::response::Deleted;
 use crate::service::app::App;

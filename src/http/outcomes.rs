@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
 use crate::index::query::index::Index;
-use crate::index::query::outcomes::{Group, HorizonShare, OutcomeRow, ScoreBand};
+use crate::index::query::outcome_tables::{Group, HorizonShare, OutcomeRow, ScoreBand};
 use crate::index::query::summary::BANDS;
 use crate::json;
 use crate::query::params::Params;
@@ -93,8 +93,13 @@ pub struct OutcomeJson<'a> {
 pub struct WithinJson {
     /// Names whose horizon is over.
     n: u64,
-    #[serde(flatten)]
-    share: Share,
+    /// Names that were registered again.
+    count: u64,
+    /// `count` divided by `n`.
+    share: f64,
+    /// Bounds of the 95 % interval.
+    low: f64,
+    high: f64,
 }
 
 /// The requested groups.
@@ -171,8 +176,10 @@ impl OutcomeQuery {
             (Some(_), _) if kind.is_none() => Some("kind"),
             _ => None,
         };
-        let within =
-            |of: &HorizonShare| (of.horizon.days(), WithinJson { n: of.names, share: of.share });
+        let within = |of: &HorizonShare| {
+            let Share { count, share, low, high } = of.share;
+            (of.horizon.days(), WithinJson { n: of.names, count, share, low, high })
+        };
         Some(OutcomeJson {
             tld,
             label: row.shown.as_str(),

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use dropdex::index::generation::open::open_current;
 use dropdex::index::query::index::Index;
-use dropdex::index::query::outcomes::Group;
+use dropdex::index::query::outcome_tables::Group;
 use dropdex::index::query::summary::BANDS;
 use dropdex::vocab::day::Day;
 use dropdex::vocab::name::DomainName;

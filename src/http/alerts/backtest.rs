@@ -63,7 +63,13 @@ impl BacktestRequest {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = BacktestGroup)]
-pub struct Group {
+pub struct Group<'a> {
+    /// The suffix, of a row by suffix.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tld: Option<&'a str>,
+    /// The month of release, such as `2026-03`, of a row by month.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    month: Option<String>,
     /// Names that match and were released.
     names: u64,
     /// Names that match and were renewed instead; not among `names`.
@@ -86,12 +92,14 @@ pub struct Group {
     high: Option<f64>,
 }
 
-impl From<&Tested> for Group {
-    fn from(tested: &Tested) -> Group {
+impl Group<'_> {
+    fn new(tested: &Tested) -> Self {
         let found = tested.share();
         let outcomes = found.map_or(0, |(_, names, _)| names);
         let of = |value: fn(Share) -> f64| found.map(|(_, _, share)| value(share));
         Group {
+            tld: None,
+            month: None,
             names: tested.names,
             renewed: tested.renewed,
             outcomes,
@@ -117,13 +125,31 @@ pub struct BacktestResponse<'a> {
     to: Day,
     /// Days after the release within which registrations count.
     horizon: i32,
-    #[serde(flatten)]
-    all: Group,
+    /// Names that match and were released.
+    names: u64,
+    /// Names that match and were renewed instead; not among `names`.
+    renewed: u64,
+    /// Names with a known outcome, by the lists that `label` names.
+    outcomes: u64,
+    /// Names without one.
+    unknown: u64,
+    /// Completeness of the lists that show most of the outcomes; null if none is known.
+    #[schema(required)]
+    label: Option<Completeness>,
+    /// Names that were registered again within the horizon.
+    count: u64,
+    /// Part of the names with a known outcome, with its 95 % interval; null if none is known.
+    #[schema(required)]
+    share: Option<f64>,
+    #[schema(required)]
+    low: Option<f64>,
+    #[schema(required)]
+    high: Option<f64>,
     /// Names a day.
     per_day: f64,
     /// By suffix, most names first, at most 50.
-    by_tld: Vec<OfTld<'a>>,
-    by_month: Vec<OfMonth>,
+    by_tld: Vec<Group<'a>>,
+    by_month: Vec<Group<'a>>,
     /// Days on which no name at all was released in the data: their lists are missing.
     missing: Vec<MissingDays>,
     /// Up to 20 random names, the same for equal questions.
@@ -132,23 +158,6 @@ pub struct BacktestResponse<'a> {
     today_values: Vec<&'static str>,
     /// Conditions that do not apply to past releases.
     ignored: Vec<&'static str>,
-}
-
-#[derive(Serialize, ToSchema)]
-#[schema(as = BacktestTld)]
-struct OfTld<'a> {
-    tld: &'a str,
-    #[serde(flatten)]
-    group: Group,
-}
-
-#[derive(Serialize, ToSchema)]
-#[schema(as = BacktestMonth)]
-struct OfMonth {
-    /// The month, such as `2026-03`.
-    month: String,
-    #[serde(flatten)]
-    group: Group,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -211,20 +220,28 @@ impl<'a> BacktestResponse<'a> {
         let BacktestPeriod { from, to, horizon, .. } = tested.period;
         let per_day = tested.all.names as f64 / f64::from(tested.period.days());
         let by_tld = tested.by_tld.iter().take(TLDS_MAX);
+        let Group { names, renewed, outcomes, unknown, label, count, share, low, high, .. } =
+            Group::new(&tested.all);
+        let month = |day: Day| day.date().format("%Y-%m").to_string();
         BacktestResponse {
             from,
             to,
             horizon: horizon.days(),
-            all: Group::from(&tested.all),
+            names,
+            renewed,
+            outcomes,
+            unknown,
+            label,
+            count,
+            share,
+            low,
+            high,
             per_day: (per_day * 10.0).round() / 10.0,
-            by_tld: by_tld.map(|(tld, of)| OfTld { tld, group: of.into() }).collect(),
+            by_tld: by_tld.map(|(tld, of)| Group { tld: Some(tld), ..Group::new(of) }).collect(),
             by_month: tested
                 .by_month
                 .iter()
-                .map(|(day, of)| OfMonth {
-                    month: day.date().format("%Y-%m").to_string(),
-                    group: of.into(),
-                })
+                .map(|(day, of)| Group { month: Some(month(*day)), ..Group::new(of) })
                 .collect(),
             missing: tested.missing.iter().map(|&(from, to)| MissingDays { from, to }).collect(),
             examples: tested.examples.iter().map(ExampleJson::new).collect(),

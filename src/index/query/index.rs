@@ -29,7 +29,7 @@ use crate::columns::tlds::Tlds;
 use crate::columns::typos::Typos;
 use crate::error::GenerationError;
 use crate::filter::{AsOf, Facet, View};
-use crate::query::outcomes::OutcomeCache;
+use crate::query::outcome_tables::OutcomeCache;
 use crate::query::rows::{FacetValue, Lifecycle, Status};
 use crate::query::shared_tlds::SharedTlds;
 use crate::query::summary::DaySummary;

@@ -8,6 +8,7 @@ pub mod facets;
 pub mod family;
 pub mod index;
 pub(crate) mod merge;
+pub mod outcome_tables;
 pub mod outcomes;
 pub mod overview;
 

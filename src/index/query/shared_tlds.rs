@@ -41,6 +41,11 @@ impl SharedTlds {
         self.names.len()
     }
 
+    /// Returns true if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
     /// Returns the TLD of a number.
     pub fn name(&self, number: u16) -> &str {
         &self.names[usize::from(number)]

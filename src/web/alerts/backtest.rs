@@ -8,7 +8,7 @@ use super::preview;
 use crate::Web;
 use crate::accounts::Caller;
 use crate::components::{self, counted, date, date_text, grouped};
-use crate::index::query::outcomes::percent;
+use crate::index::query::outcome_tables::percent;
 use crate::index::rules::backtest::{self, Backtest, BacktestPeriod, Example, Tested};
 use crate::query::stored::Conditions;
 use crate::service::app::Now;
