@@ -266,8 +266,8 @@ const OUTCOMES_HORIZON: Parameter = query(
 );
 const AS_OF: Parameter = query(
     "asOf",
-    formatted("day", 10),
-    "2026-06-30",
+    formatted("past-day", 10),
+    "2026-01-31",
     "Counts only lists up to this day, as if it were today. Not in the future.",
 );
 const SINCE: Parameter = query(

@@ -257,7 +257,7 @@ fn reading(format: &str) -> &str {
         "regex" => "a regular expression",
         "label" => "a label",
         "texts" => "texts, separated by commas",
-        "day" => "a date",
+        "day" | "past-day" => "a date",
         "cursor" => "a cursor",
         "fields" => "members of a row, separated by commas",
         "instant" => "a timestamp or a date",

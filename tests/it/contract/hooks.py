@@ -27,6 +27,7 @@ NULLABLE = set()
 schemathesis.openapi.format("date", DAYS)
 # One day for every bound, so that none crosses another.
 schemathesis.openapi.format("day", st.just("2026-03-20"))
+schemathesis.openapi.format("past-day", st.just("2026-03-01"))
 schemathesis.openapi.format("instant", DAYS | DAYS.map("{}T12:00:00Z".format))
 MEMBERS = (
     "name tld length dqs explanation signals stage dropDate releaseDate releaseAt releaseCertainty releaseWindowMinutes daysToRelease words language kind"
