@@ -19,6 +19,8 @@ use crate::components::query;
 use crate::error::PageError;
 use crate::field::FormError;
 use crate::form::{Fields, Form, LargeForm};
+use crate::index::Index;
+use crate::index::filter::AsOf;
 use crate::logged_in::LoggedIn;
 use crate::notice::Notice;
 use crate::owned::{ROW_LIMITS, idempotent_post, path_param};
@@ -28,10 +30,12 @@ use crate::service::portfolio::{ClaimFilter, claims_cost_us};
 use crate::service::receipt;
 use crate::service::work;
 use crate::vocab::day::Day;
+use crate::vocab::dqs::Dqs;
 use crate::vocab::ids::ClaimId;
 use crate::vocab::name::DomainName;
+use crate::vocab::outcome::ReturnTime;
 use form::ClaimForm;
-use summary::{GroupBy, Summary};
+use summary::{GroupBy, KnownName, Summary};
 
 /// Path of the page.
 const PATH: &str = "/portfolio";
@@ -218,10 +222,27 @@ async fn list(web: &Web, member: &LoggedIn, fields: &Fields) -> Result<ClaimsPag
     let owned = web.user_data(member);
     let (index, as_of) = (web.app.live.current(), web.app.as_of(member.viewer.now));
     let list = work::run(claims_cost_us(&owned).saturating_mul(2), move || {
-        let score = |name: &DomainName| index.facts(name, as_of).map(|facts| facts.dqs);
-        let summary = Summary::new(filter.matching(&owned), by, &owned, score);
+        let known = NamesOfDay { index: &index, as_of };
+        let summary = Summary::new(filter.matching(&owned), by, &owned, &known);
         let claims = filter.page_of(&owned).cloned().collect();
         Ok(ClaimsPage { filter, from, to, by, owned, today: as_of.today, summary, claims })
     });
     Ok(list.await?)
+}
+
+/// The data of a day.
+struct NamesOfDay<'a> {
+    index: &'a Index,
+    as_of: AsOf,
+}
+
+impl KnownName for NamesOfDay<'_> {
+    fn score(&self, name: &DomainName) -> Option<Dqs> {
+        self.index.facts(name, self.as_of).map(|facts| facts.dqs)
+    }
+
+    fn taken(&self, name: &DomainName) -> Option<ReturnTime> {
+        let latest = self.index.drops_of(name).into_iter().next()?;
+        latest.returned.map(|returned| returned.time)
+    }
 }

@@ -18,6 +18,7 @@ use crate::vocab::day::Day;
 use crate::vocab::limits::{NOTES_CHARS_MAX, REGISTRAR_CHARS_MAX, VENUE_CHARS_MAX};
 use crate::vocab::money::Usd;
 use crate::vocab::name::NAME_OCTETS_MAX;
+use crate::vocab::outcome::Share;
 use crate::vocab::time::UnixMs;
 
 const CLAIM_COLUMNS: [Column<'_>; 10] = [
@@ -257,12 +258,18 @@ fn win_rate(sums: &Sums) -> GroupBar {
         Some(percent) => GroupBar {
             size: Some(percent as u64),
             figure: format!("{percent} %"),
-            behind: format!("{} of {}", sums.won, counted(decided as u32, "bid")),
+            behind: format!("{} of {}{}", sums.won, counted(decided as u32, "bid"), interval(sums)),
         },
         None => {
             GroupBar { size: None, figure: "–".to_owned(), behind: "none decided yet".to_owned() }
         }
     }
+}
+
+/// The 95 % interval of a win rate: a few bids say little.
+fn interval(sums: &Sums) -> String {
+    let Some(Share { low, high, .. }) = sums.win_rate() else { return String::new() };
+    format!(", {:.0} to {:.0} % in the long run", low * 100.0, high * 100.0)
 }
 
 fn return_on_sold(sums: &Sums) -> GroupBar {

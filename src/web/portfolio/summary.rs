@@ -10,6 +10,7 @@ use crate::vocab::dqs::Dqs;
 use crate::vocab::ids::RuleId;
 use crate::vocab::money::Usd;
 use crate::vocab::name::{DomainName, to_unicode};
+use crate::vocab::outcome::{Horizon, ReturnTime, Share};
 
 /// Maximum number of groups; the last one is the sum of all others.
 const GROUPS_MAX: usize = 30;
@@ -23,16 +24,19 @@ pub enum GroupBy {
     Tld,
     /// The name's current score, in tens.
     Score,
+    /// How soon the name was registered after its latest drop, by whomever.
+    Taken,
     Rule,
     Registrar,
     Status,
 }
 
 impl GroupBy {
-    pub const ALL: [GroupBy; 6] = [
+    pub const ALL: [GroupBy; 7] = [
         GroupBy::Venue,
         GroupBy::Tld,
         GroupBy::Score,
+        GroupBy::Taken,
         GroupBy::Rule,
         GroupBy::Registrar,
         GroupBy::Status,
@@ -44,6 +48,7 @@ impl GroupBy {
             GroupBy::Venue => "venue",
             GroupBy::Tld => "tld",
             GroupBy::Score => "score",
+            GroupBy::Taken => "taken",
             GroupBy::Rule => "rule",
             GroupBy::Registrar => "registrar",
             GroupBy::Status => "status",
@@ -56,6 +61,7 @@ impl GroupBy {
             GroupBy::Venue => "Venue",
             GroupBy::Tld => "TLD",
             GroupBy::Score => "Score",
+            GroupBy::Taken => "How soon taken",
             GroupBy::Rule => "Alert rule",
             GroupBy::Registrar => "Registrar",
             GroupBy::Status => "Status",
@@ -65,7 +71,7 @@ impl GroupBy {
 
 /// An unknown grouping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be one of venue, tld, score, rule, registrar, status")]
+#[error("must be one of venue, tld, score, taken, rule, registrar, status")]
 pub struct GroupByError;
 
 impl FromStr for GroupBy {
@@ -148,6 +154,11 @@ impl Sums {
         Some(u64::try_from(multiple).unwrap_or(u64::MAX))
     }
 
+    /// The share of decided claims that were won, with its interval.
+    pub fn win_rate(&self) -> Option<Share> {
+        Share::of(self.won as u64, (self.won + self.lost) as u64)
+    }
+
     /// Percentage of decided claims that were won.
     pub fn won_percent(&self) -> Option<usize> {
         (self.won * 100).checked_div(self.won + self.lost)
@@ -165,6 +176,14 @@ pub struct Summary {
     pub groups: Vec<(String, Sums)>,
 }
 
+/// What the data has about the name of a claim.
+pub trait KnownName {
+    /// The current score.
+    fn score(&self, name: &DomainName) -> Option<Dqs>;
+    /// When the name was registered after its latest drop.
+    fn taken(&self, name: &DomainName) -> Option<ReturnTime>;
+}
+
 /// Identity of a group.
 #[derive(PartialEq, Eq, Hash)]
 enum GroupKey<'a> {
@@ -174,6 +193,8 @@ enum GroupKey<'a> {
     Tld(&'a str),
     /// A score in tens; `None` for names that are not in our data.
     Score(Option<u8>),
+    /// `None` if no list shows a registration.
+    Taken(Option<ReturnTime>),
     Rule(RuleId),
     None,
 }
@@ -184,13 +205,13 @@ impl Summary {
         claims: impl Iterator<Item = &'a Claim>,
         by: GroupBy,
         owned: &'a UserData,
-        score: impl Fn(&DomainName) -> Option<Dqs>,
+        known: &impl KnownName,
     ) -> Summary {
         let mut all = Sums::default();
         let mut groups: FxHashMap<GroupKey<'_>, (String, Sums)> = FxHashMap::default();
         for claim in claims {
             all.add(claim);
-            let key = key(claim, by, &score);
+            let key = key(claim, by, known);
             let label = || (label(claim, &key, owned), Sums::default());
             let label = (!groups.contains_key(&key)).then(label);
             let group = groups.entry(key).or_insert_with(|| label.expect("made for a new group"));
@@ -202,11 +223,7 @@ impl Summary {
     }
 }
 
-fn key<'a>(
-    claim: &'a Claim,
-    by: GroupBy,
-    score: impl Fn(&DomainName) -> Option<Dqs>,
-) -> GroupKey<'a> {
+fn key<'a>(claim: &'a Claim, by: GroupBy, known: &impl KnownName) -> GroupKey<'a> {
     let registrar = claim.registrar.as_deref();
     match by {
         GroupBy::Status => GroupKey::Status(claim.status),
@@ -216,8 +233,9 @@ fn key<'a>(
         }
         GroupBy::Tld => GroupKey::Tld(claim.domain.tld()),
         GroupBy::Score => {
-            GroupKey::Score(score(&claim.domain).map(|dqs| dqs.points().min(99) / 10))
+            GroupKey::Score(known.score(&claim.domain).map(|dqs| dqs.points().min(99) / 10))
         }
+        GroupBy::Taken => GroupKey::Taken(known.taken(&claim.domain)),
         GroupBy::Rule => {
             claim.alert_rule.as_ref().map_or(GroupKey::None, |rule| GroupKey::Rule(rule.id))
         }
@@ -232,12 +250,26 @@ fn label(claim: &Claim, key: &GroupKey<'_>, owned: &UserData) -> String {
         GroupKey::Score(Some(9)) => "90 to 100".to_owned(),
         GroupKey::Score(Some(tens)) => format!("{0}0 to {0}9", tens),
         GroupKey::Score(None) => "Not in our data".to_owned(),
+        GroupKey::Taken(time) => taken_word(*time).to_owned(),
         GroupKey::Rule(id) => match (owned.rule(*id), &claim.alert_rule) {
             (Some(rule), _) => rule.name.to_string(),
             (None, Some(of)) => format!("{} (deleted)", of.name),
             (None, None) => "Deleted".to_owned(),
         },
         GroupKey::None => "None".to_owned(),
+    }
+}
+
+fn taken_word(time: Option<ReturnTime>) -> &'static str {
+    match time {
+        Some(ReturnTime::Renewed) => "Renewed by its holder",
+        Some(ReturnTime::Within(Horizon::Day)) => "Within a day",
+        Some(ReturnTime::Within(Horizon::Week)) => "Within a week",
+        Some(ReturnTime::Within(Horizon::Month)) => "Within a month",
+        Some(ReturnTime::Within(Horizon::Year)) => "Within 400 days",
+        Some(ReturnTime::Later) => "Later",
+        Some(ReturnTime::Undated) => "On an unknown day",
+        None => "Not seen taken",
     }
 }
 

@@ -1,9 +1,12 @@
 //! The portfolio page and its forms.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::person::{between, form, what};
 use super::{HTML, World};
+use crate::common::wait::until;
 
 #[test]
 fn claims_can_be_created_changed_and_deleted() {
@@ -153,6 +156,32 @@ fn html_in_every_field_stays_text() {
 }
 
 #[test]
+fn bids_are_grouped_by_how_soon_names_were_taken() {
+    let world = World::new();
+    let dropped = "domain,drop_date,release_date\nsoon.de,2026-01-02,2026-02-02\nlate.de,2026-01-02,2026-02-02\n";
+    let lists = [
+        ("dropped.csv", dropped),
+        ("registered-2026-02-03.txt", "soon.de\n"),
+        ("registered-2026-02-20.txt", "late.de\n"),
+    ];
+    for (name, text) in lists {
+        let list = world.site.write(name, text);
+        world.site.ok(&["ingest", list.to_str().expect("UTF-8")]);
+    }
+    let mut ann = world.person("ann@example.com", "core");
+    for (domain, status) in [("soon.de", "lost"), ("late.de", "caught"), ("other.de", "lost")] {
+        ann.add_claim(domain, &[("status", status), ("venue", "DropCatch")]);
+    }
+    until(Duration::from_secs(20), "the lists are served", || {
+        ann.get("/portfolio?by=taken").text.contains("Within a month")
+    });
+    let page = ann.get("/portfolio?by=taken");
+    for row in ["Within a day 1 0 1 0", "Within a month 1 1 0 0", "Not seen taken 1 0 1 0"] {
+        page.assert_says(200, row);
+    }
+}
+
+#[test]
 fn claims_are_filtered_and_summed() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "core");
@@ -188,15 +217,18 @@ fn claims_are_filtered_and_summed() {
     ] {
         page.assert_says(200, words);
     }
-    for label in
-        ["Gandi: 100 %, 2 of 2 bids", "Porkbun: 0 %, 0 of 1 bid", "Gandi: 4.0×, $400 on $100"]
-    {
+    for label in [
+        "Gandi: 100 %, 2 of 2 bids, 34 to 100 % in the long run",
+        "Porkbun: 0 %, 0 of 1 bid, 0 to 79 % in the long run",
+        "Gandi: 4.0×, $400 on $100",
+    ] {
         assert!(page.text.contains(&format!("aria-label=\"{label}\"")), "{label}: {}", page.text);
     }
     ann.get("/portfolio?by=tld").assert_says(200, ".com 2 2 0 1 $100 $400 +$300 4.0×");
     ann.get("/portfolio?by=status").assert_says(200, "Sold 1 1 0 1 $100 $400 +$300 4.0×");
     ann.get("/portfolio?by=rule").assert_says(200, "None 4 2 1 1");
     ann.get("/portfolio?by=score").assert_says(200, "Not in our data 4 2 1 1");
+    ann.get("/portfolio?by=taken").assert_says(200, "Not seen taken 4 2 1 1");
     // Grouped by venue, or by registrar for claims without a venue.
     let page = ann.get("/portfolio");
     page.assert_says(200, "Gandi 2 2 0 1");
@@ -213,7 +245,7 @@ fn claims_are_filtered_and_summed() {
     for (query, error) in [
         ("status=gone", "must be one of attempted, caught, registered, lost, sold"),
         ("from=yesterday", "is not a date"),
-        ("by=month", "must be one of venue, tld, score, rule, registrar, status"),
+        ("by=month", "must be one of venue, tld, score, taken, rule, registrar, status"),
     ] {
         ann.get(&format!("/portfolio?{query}")).assert_says(400, error);
     }
