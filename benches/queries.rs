@@ -1,6 +1,7 @@
 //! `cargo bench --bench queries`: measures the cost of complete responses in this process, with a
 //! million names generated from the sample; `DROPDEX_BENCH_COUNT` sets another number. Each line runs
-//! the queries of a mix in turn, or one costly query repeatedly, and prints queries per second.
+//! the queries of a mix in turn, or one costly query repeatedly, and prints queries per second. `backtest` and
+//! `outcomes` count all drops.
 
 #[path = "service/answer.rs"]
 mod answer;
@@ -25,9 +26,11 @@ use answer::{Ask, answer};
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use dropdex::index::Index;
-use dropdex::index::filter::AsOf;
+use dropdex::index::filter::{AsOf, RuleQuery, StageSet};
+use dropdex::index::rules::backtest::BacktestPeriod;
 use dropdex::query::params::{Limits, Params};
 use dropdex::vocab::limits::{DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
+use dropdex::vocab::outcome::Horizon;
 use market::Market;
 use queries::{Mixes, asks};
 use sample::{SEED, Sample};
@@ -129,6 +132,43 @@ fn search_by_text(bencher: Bencher<'_, '_>, name: &str) {
 #[divan::bench(args = names_of(&ASKED.hard))]
 fn hard_query(bencher: Bencher<'_, '_>, name: &str) {
     ask_all(bencher, of_name(&ASKED.hard, name));
+}
+
+/// Filters of rules that are tried on the releases of three years.
+const RULES: [(&str, &[(&str, &str)]); 3] = [
+    ("every name", &[("adult", "include")]),
+    ("one suffix, score and length", &[("tld", "com"), ("min_dqs", "30"), ("max_len", "8")]),
+    ("text inside", &[("contains", "solar,wind,shop")]),
+];
+
+/// A rule tried on past releases.
+#[divan::bench(args = RULES.map(|(name, _)| name), sample_count = 100, sample_size = 1)]
+fn backtest(bencher: Bencher<'_, '_>, name: &str) {
+    let Asked { index, as_of, .. } = &*ASKED;
+    let (_, pairs) = RULES.into_iter().find(|(known, _)| *known == name).expect("a rule");
+    let params = Params::from_pairs(pairs);
+    let limits = Limits { default: DROPS_LIMIT_DEFAULT, max: DROPS_LIMIT_MAX };
+    let filter = params.drops(limits, as_of.today).expect("a filter");
+    let query = RuleQuery { common: filter.common, contains: None, stages: StageSet::ACTIVE };
+    let period = BacktestPeriod::new(as_of.today, 36, Horizon::Week);
+    eprintln!(
+        "{name}: {} drops, {} matches",
+        index.manifest().dropped,
+        index.backtest(&query, period).all.names
+    );
+    bencher.bench_local(|| black_box(index.backtest(black_box(&query), period)));
+}
+
+/// The tables of outcomes, counted anew.
+#[divan::bench(sample_count = 10, sample_size = 1)]
+fn outcomes(bencher: Bencher<'_, '_>) {
+    let Asked { index, as_of, .. } = &*ASKED;
+    let mut day = as_of.today;
+    bencher.bench_local(|| {
+        // The tables of a day are kept.
+        day = day.plus(-1);
+        black_box(index.outcomes(day))
+    });
 }
 
 type Named = (&'static str, Vec<Ask>);
