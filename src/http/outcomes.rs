@@ -11,7 +11,9 @@ use utoipa::ToSchema;
 use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
 use crate::index::query::index::Index;
-use crate::index::query::outcome_tables::{Group, HorizonShare, OutcomeRow, ScoreBand};
+use crate::index::query::outcome_tables::{
+    Group, HorizonShare, OutcomeRow, OutcomeTables, ScoreBand,
+};
 use crate::index::query::summary::BANDS;
 use crate::json;
 use crate::query::params::Params;
@@ -20,8 +22,8 @@ use crate::service::error::ApiError;
 use crate::service::work;
 use crate::vocab::day::Day;
 use crate::vocab::kind::Kind;
-use crate::vocab::outcome::{Horizon, Share};
-use crate::vocab::tld::{fold_tld, is_suffix};
+use crate::vocab::outcome::{Auc, Horizon, Share};
+use crate::vocab::tld;
 
 /// Estimated cost in microseconds without counting.
 const COST_US: u32 = 1_000;
@@ -100,6 +102,10 @@ pub struct WithinJson {
     /// Bounds of the 95 % interval.
     low: f64,
     high: f64,
+    /// How well the score orders the names of the suffix; null for a smaller group, and with fewer than 300
+    /// names that were registered again, or that were not.
+    #[schema(required)]
+    auc: Option<Auc>,
 }
 
 /// The requested groups.
@@ -115,7 +121,7 @@ impl OutcomeQuery {
     fn parse(query: Option<&str>, today: Day) -> Result<OutcomeQuery, ApiError> {
         let params = Params::new(query);
         let tld = params.get("tld")?.map(|text| {
-            let folded = fold_tld(text).filter(|tld| is_suffix(tld));
+            let folded = tld::fold_tld(text).filter(|tld| tld::is_suffix(tld));
             folded.ok_or_else(|| {
                 ApiError::parameter("tld", "must be one suffix, such as com or co.uk")
             })
@@ -145,18 +151,24 @@ impl OutcomeQuery {
         let OutcomeQuery { band, kind, .. } = *self;
         let Some(tld) = &self.tld else {
             let rows = tlds.sorted().iter().filter_map(|&tld| tables.nearest(tld, band, kind));
-            return rows.filter_map(|row| self.shaped(index, row)).collect();
+            return rows.filter_map(|row| self.shaped(index, &tables, row)).collect();
         };
         let number = tlds.find(tld);
         let rows = number.map_or_else(Vec::new, |tld| match (band, kind) {
             (None, None) => tables.rows_of(tld),
             _ => tables.nearest(tld, band, kind).into_iter().collect(),
         });
-        rows.into_iter().filter_map(|row| self.shaped(index, row)).collect()
+        rows.into_iter().filter_map(|row| self.shaped(index, &tables, row)).collect()
     }
 
     /// Returns a row with the horizon that was asked for; `None` if the lists cannot show that.
-    fn shaped<'a>(&self, index: &'a Index, mut row: OutcomeRow) -> Option<OutcomeJson<'a>> {
+    fn shaped<'a>(
+        &self,
+        index: &'a Index,
+        tables: &OutcomeTables,
+        mut row: OutcomeRow,
+    ) -> Option<OutcomeJson<'a>> {
+        let is_suffix = row.group == Group::Suffix;
         row.shares.retain(|share| self.horizon.is_none_or(|horizon| share.horizon == horizon));
         let first = row.shares.first()?;
         let tld = index.tlds().name(row.tld);
@@ -178,7 +190,8 @@ impl OutcomeQuery {
         };
         let within = |of: &HorizonShare| {
             let Share { count, share, low, high } = of.share;
-            (of.horizon.days(), WithinJson { n: of.names, count, share, low, high })
+            let auc = is_suffix.then(|| tables.auc(row.tld, row.shown, of.horizon)).flatten();
+            (of.horizon.days(), WithinJson { n: of.names, count, share, low, high, auc })
         };
         Some(OutcomeJson {
             tld,

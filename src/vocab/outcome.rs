@@ -63,7 +63,7 @@ named_enum! {
 parse_named!(Completeness);
 
 /// When a name was registered again, relative to its release.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ReturnTime {
     /// Before the release: the holder renewed or restored the name.
     Renewed,
@@ -314,6 +314,45 @@ impl Share {
     }
 }
 
+/// How well a score orders outcomes: the share of pairs, one name that was registered again and one that was
+/// not, in which the first has the higher score; equal scores count half.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
+pub struct Auc {
+    /// From 0 to 1; .5 is chance.
+    pub value: f64,
+    /// Bounds of the 95 % interval (Hanley and McNeil, 1982).
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Auc {
+    /// A smaller number of names on either side says little.
+    pub const NAMES_MIN: u64 = 300;
+
+    /// Returns the order of names by ascending score, each with their number and how many of them were
+    /// registered again; `None` with fewer than [`Auc::NAMES_MIN`] on either side.
+    pub fn of(by_score: impl Iterator<Item = (u64, u64)>) -> Option<Auc> {
+        let (mut pairs, mut taken_before, mut free_before) = (0.0, 0, 0);
+        for (names, taken) in by_score {
+            let free = names - taken;
+            pairs += taken as f64 * (free_before as f64 + free as f64 / 2.0);
+            (taken_before, free_before) = (taken_before + taken, free_before + free);
+        }
+        if taken_before.min(free_before) < Auc::NAMES_MIN {
+            return None;
+        }
+        let (taken, free) = (taken_before as f64, free_before as f64);
+        let value = pairs / (taken * free);
+        let (both_taken, both_free) = (value / (2.0 - value), 2.0 * value * value / (1.0 + value));
+        let variance = value * (1.0 - value)
+            + (taken - 1.0) * (both_taken - value * value)
+            + (free - 1.0) * (both_free - value * value);
+        let half = Z * (variance / (taken * free)).max(0.0).sqrt();
+        let rounded = |value: f64| (value.clamp(0.0, 1.0) * 1_000.0).round() / 1_000.0;
+        Some(Auc { value: rounded(value), low: rounded(value - half), high: rounded(value + half) })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -500,6 +539,38 @@ mod tests {
         assert!(!covers(&periods, day("2026-01-02"), day("2026-01-06")));
         assert!(!covers(&periods, day("2025-12-31"), day("2026-01-05")));
         assert!(!covers(&periods, day("2026-01-06"), day("2026-01-09")));
+    }
+
+    #[test]
+    fn the_order_of_scores_is_that_of_all_pairs() {
+        let by_score = [(900, 20), (400, 40), (300, 90), (200, 110), (60, 50)];
+        let names = by_score
+            .iter()
+            .enumerate()
+            .flat_map(|(score, &(names, taken))| (0..names).map(move |at| (score, at < taken)));
+        let names: Vec<(usize, bool)> = names.collect();
+        let side =
+            |taken: bool| names.iter().filter(move |name| name.1 == taken).map(|name| name.0);
+        let (mut won, mut pairs) = (0.0, 0.0);
+        for one in side(true) {
+            for other in side(false) {
+                won += if one > other {
+                    1.0
+                } else if one == other {
+                    0.5
+                } else {
+                    0.0
+                };
+                pairs += 1.0;
+            }
+        }
+        let found = Auc::of(by_score.into_iter()).expect("enough names");
+        assert!((found.value - won / pairs).abs() < 0.0006, "{found:?} {}", won / pairs);
+        // Computed with another implementation of the formula.
+        assert_eq!((found.value, found.low, found.high), (0.861, 0.835, 0.888));
+        assert_eq!(Auc::of([(1_000, 299)].into_iter()), None);
+        let chance = Auc::of([(1_000, 400)].into_iter()).expect("enough names");
+        assert_eq!(chance.value, 0.5);
     }
 
     #[test]

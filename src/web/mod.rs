@@ -24,6 +24,7 @@ pub mod links;
 mod logged_in;
 mod next;
 mod notice;
+pub mod outcomes;
 pub mod overview;
 mod owned;
 mod peer;
@@ -130,6 +131,7 @@ pub fn router(web: Web, api: Router, described: Description) -> Router {
         .merge(checks::routes())
         .merge(feeds::routes())
         .merge(dossier::routes())
+        .merge(outcomes::routes())
         .merge(overview::routes())
         .merge(account::routes())
         .merge(watchlist::routes())

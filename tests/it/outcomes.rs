@@ -1,6 +1,7 @@
 //! Outcomes of dropped names: two zones, fed day by day, give the registrations and shares that a
 //! script computes from labels alone.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::Read;
@@ -8,11 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use dropdex::index::filter::AsOf;
 use dropdex::index::generation::open::open_current;
 use dropdex::index::query::index::Index;
 use dropdex::index::query::outcome_tables::Group;
 use dropdex::index::query::summary::BANDS;
 use dropdex::vocab::day::Day;
+use dropdex::vocab::dqs::Dqs;
 use dropdex::vocab::name::DomainName;
 use dropdex::vocab::outcome::{Completeness, Horizon, Return, ReturnTime, Share};
 use flate2::read::GzDecoder;
@@ -272,6 +275,29 @@ fn refuses(client: &mut Client) {
     assert_eq!(none["missing"], json!([{ "from": "2024-04-30", "to": "2025-04-29" }]));
 }
 
+/// Returns the share of pairs of .ee names, one registered again and one not, in which the first has the
+/// higher score.
+fn order(site: &Site) -> f64 {
+    let index = open_current(&site.index()).expect("opens").index;
+    let as_of = AsOf { today: day(LAST), catch_days: 5 };
+    let (mut taken, mut free) = (Vec::new(), Vec::new());
+    for label in labels().iter().filter(|it| it.name.ends_with(".ee") && !it.is_renewed) {
+        let name = DomainName::parse(&label.name).expect("a name");
+        let dqs = index.facts(&name, as_of).expect("known").dqs;
+        if label.days.is_some() { taken.push(dqs) } else { free.push(dqs) }
+    }
+    let won = |one: Dqs| -> f64 {
+        let point = |other: &Dqs| match one.cmp(other) {
+            Ordering::Greater => 1.0,
+            Ordering::Equal => 0.5,
+            Ordering::Less => 0.0,
+        };
+        free.iter().map(point).sum()
+    };
+    let sum: f64 = taken.iter().copied().map(won).sum();
+    sum / (taken.len() * free.len()) as f64
+}
+
 /// Asks for outcomes over HTTP, and reads the sentence of a dossier.
 fn speaks(site: &Site, expected: &Value) {
     let server = site.serve(LAST);
@@ -286,7 +312,7 @@ fn speaks(site: &Site, expected: &Value) {
     assert_eq!(
         first["within"]["1"],
         json!({
-            "n": 2624, "count": 76, "share": 0.029, "low": 0.0232, "high": 0.0361
+            "n": 2624, "count": 76, "share": 0.029, "low": 0.0232, "high": 0.0361, "auc": null
         })
     );
     assert_eq!(
@@ -332,6 +358,19 @@ fn speaks(site: &Site, expected: &Value) {
         assert_eq!(refused.status, 400, "{query}");
         let text = refused.text();
         assert!(text.contains(parameter), "{query}: {text}");
+    }
+    // Enough names for an order: that of all pairs of names.
+    let late = get("tld=ee&horizon=400").json();
+    let (auc, expected) = (&late["rows"][0]["within"]["400"]["auc"], order(site));
+    let value = auc["value"].as_f64().unwrap_or_else(|| panic!("{late}"));
+    assert!((value - expected).abs() < 0.0006, "{auc} {expected}");
+    let page = client.get("/outcomes");
+    assert_eq!(page.status, 200);
+    let page = page.text();
+    for words in
+        [".nu", "by lists of all names", "400 days", &format!("{value:.2} within 400 days")]
+    {
+        assert!(page.contains(words), "{words}: {page}");
     }
     // Long after all releases, only the longest horizon has names.
     until(Duration::from_secs(60), "the counts of the day", || {

@@ -753,13 +753,14 @@ fn varies(response: &Response, name: &str) -> bool {
 }
 
 /// Public pages and pages of an account.
-const PAGES: [&str; 25] = [
+const PAGES: [&str; 26] = [
     "/",
     "/search",
     "/search?q=harbor",
     "/domain/oldharbor.com",
     "/domain/never-seen-by-anybody.com",
     "/overview",
+    "/outcomes",
     "/login",
     "/signup",
     "/forgot",

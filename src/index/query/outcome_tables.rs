@@ -1,6 +1,7 @@
 //! Tables of the outcomes of dropped names (`data/docs/outcomes.md`): shares of names that were registered
 //! again, by suffix, score, kind, words and length, and their words.
 
+use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -10,10 +11,12 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::kind::Kind;
 use crate::vocab::name::to_unicode;
-use crate::vocab::outcome::{Completeness, Horizon, Share};
+use crate::vocab::outcome::{Auc, Completeness, Horizon, Share};
 
 /// A group of fewer names has no row of its own.
 pub const NAMES_MIN: u64 = 100;
+/// Number of scores, 0 to 100.
+const SCORES: usize = 101;
 /// Cached days.
 const DAYS_KEPT: usize = 4;
 
@@ -33,6 +36,11 @@ impl ScoreBand {
     pub fn parse(text: &str) -> Option<ScoreBand> {
         let place = ScoreBand::NAMES.iter().position(|name| *name == text)?;
         Some(ScoreBand(place as u8))
+    }
+
+    /// Returns all bands, lowest first.
+    pub fn all() -> impl Iterator<Item = ScoreBand> {
+        (0..ScoreBand::NAMES.len() as u8).map(ScoreBand)
     }
 
     pub fn as_str(self) -> &'static str {
@@ -56,7 +64,7 @@ pub enum Group {
 /// The groups of one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Groups {
-    pub band: ScoreBand,
+    pub dqs: Dqs,
     pub kind: Kind,
     pub words: u8,
     pub length: u8,
@@ -64,7 +72,8 @@ pub(super) struct Groups {
 
 impl Groups {
     fn all(self) -> [Group; 6] {
-        let Groups { band, kind, words, length } = self;
+        let Groups { dqs, kind, words, length } = self;
+        let band = ScoreBand::of(dqs);
         [
             Group::Suffix,
             Group::Band(band),
@@ -122,6 +131,8 @@ pub struct OutcomeTables {
     counts: FxHashMap<(u16, Completeness, Group), Counts>,
     /// Names that lists show nothing about, by TLD number and group.
     unknown: FxHashMap<(u16, Group), Counts>,
+    /// By TLD number and completeness, then by score and horizon.
+    scores: FxHashMap<(u16, Completeness), Vec<[Count; Horizon::ALL.len()]>>,
 }
 
 /// The share of a group within a horizon.
@@ -245,7 +256,16 @@ pub fn percent(share: f64) -> String {
 impl OutcomeTables {
     pub(super) fn new(as_of: Day, tally: &Tally) -> OutcomeTables {
         let (mut counts, mut unknown) = (FxHashMap::default(), FxHashMap::default());
+        let mut scores = FxHashMap::default();
         for (&(tld, shown, groups), more) in tally {
+            if let Some(shown) = shown {
+                let by_score: &mut Vec<_> = scores.entry((tld, shown)).or_default();
+                by_score.resize(SCORES, Default::default());
+                let all: &mut [Count; 4] = &mut by_score[usize::from(groups.dqs.points())];
+                for (all, more) in all.iter_mut().zip(&more.horizons) {
+                    (all.names, all.taken) = (all.names + more.names, all.taken + more.taken);
+                }
+            }
             for group in groups.all() {
                 let all: &mut Counts = match shown {
                     Some(shown) => counts.entry((tld, shown, group)).or_default(),
@@ -269,7 +289,22 @@ impl OutcomeTables {
                 all.unknown += lost.names;
             }
         }
-        OutcomeTables { as_of, counts, unknown }
+        OutcomeTables { as_of, counts, unknown, scores }
+    }
+
+    /// Returns how well the score orders the names of a suffix; `None` for too few.
+    pub fn auc(&self, tld: u16, shown: Completeness, horizon: Horizon) -> Option<Auc> {
+        let scores = self.scores.get(&(tld, shown))?.iter().map(|all| &all[horizon as usize]);
+        Auc::of(scores.map(|count| (count.names, count.taken)))
+    }
+
+    /// Returns the suffixes with a row, most names first, with the lists that show most of them.
+    pub fn suffixes(&self) -> Vec<(u16, Completeness)> {
+        let rows = self.counts.keys().filter(|key| key.2 == Group::Suffix);
+        let rows = rows.filter_map(|&(tld, shown, group)| self.row(tld, shown, group));
+        let mut rows: Vec<_> = rows.filter(|row| row.names() >= NAMES_MIN).collect();
+        rows.sort_by_key(|row| (row.shown, Reverse(row.names()), row.tld));
+        rows.into_iter().map(|row| (row.tld, row.shown)).collect()
     }
 
     /// Returns the row of a group; `None` without names.

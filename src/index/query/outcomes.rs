@@ -101,7 +101,7 @@ impl Walk<'_> {
         let properties = drops.properties();
         let value = |property| properties.column(property).value(doc);
         Groups {
-            band: ScoreBand::of(drops.dqs(doc)),
+            dqs: drops.dqs(doc),
             kind: properties.kind(doc),
             words: value(Property::Words).min(WORDS_MANY),
             length: length_band(value(Property::Length)),

@@ -26,7 +26,7 @@ pub fn main(overview: &Overview<'_>, as_of: AsOf) -> Markup {
     html! {
         div.head {
             h1 { "Overview" }
-            p.soft { "Drops on " (date(as_of.today, as_of.today)) }
+            p.soft { "Drops on " (date(as_of.today, as_of.today)) " · " a href="/outcomes" { "Outcomes by score" } }
         }
         (tiles(overview))
         div.pictures {

@@ -8,7 +8,7 @@ use super::world::{PASSWORD, World};
 use crate::common::receiver::{Receiver, Reply};
 
 /// Pages that need no log-in: the names of their pictures, and their paths.
-pub const OPEN: [(&str, &str); 18] = [
+pub const OPEN: [(&str, &str); 19] = [
     ("drops", "/"),
     ("drops-pipeline", "/?view=active"),
     ("drops-narrowed", "/?view=active&tld=com,net&q=a&min_dqs=40&max_len=9"),
@@ -22,6 +22,7 @@ pub const OPEN: [(&str, &str); 18] = [
     ("dossier-lookalike", "/domain/xn--pple-43d.com"),
     ("dossier-unseen", "/domain/never-seen-by-anybody.com"),
     ("overview", "/overview"),
+    ("outcomes", "/outcomes"),
     ("login", "/login"),
     ("signup", "/signup"),
     ("reference", "/docs"),

@@ -1,0 +1,153 @@
+//! `GET /outcomes`: does the score still order outcomes? Shares by score, and the order by suffix.
+
+use axum::Router;
+use axum::extract::State;
+use axum::routing::get;
+use maud::{Markup, html};
+
+use crate::Web;
+use crate::components::{date, grouped, panel};
+use crate::error::PageError;
+use crate::index::Index;
+use crate::index::query::outcome_tables::{
+    Group, HorizonShare, OutcomeRow, OutcomeTables, ScoreBand, percent,
+};
+use crate::layout::{NavItem, Page};
+use crate::service::work;
+use crate::viewer::Viewer;
+use crate::vocab::day::Day;
+use crate::vocab::name::to_unicode;
+use crate::vocab::outcome::{Auc, Completeness, Horizon};
+
+/// Maximum number of suffixes shown.
+const SUFFIXES_MAX: usize = 40;
+/// Estimated cost in microseconds without counting.
+const COST_US: u32 = 2_000;
+
+pub fn routes() -> Router<Web> {
+    Router::new().route("/outcomes", get(show_outcomes))
+}
+
+/// `GET /outcomes`.
+async fn show_outcomes(State(web): State<Web>, viewer: Viewer) -> Result<Markup, PageError> {
+    let (index, as_of) = (web.app.live.current(), web.app.as_of(viewer.now));
+    let cost = COST_US + index.outcomes_cost_us(as_of.today);
+    let main = work::run(cost, move || Ok(main(&index, as_of.today))).await?;
+    Ok(Page::new(
+        "Outcomes",
+        "Which share of dropped names was registered again, by score, and how well the score orders them.",
+    )
+    .at(NavItem::Overview)
+    .styles(&["components.css", "overview.css"])
+    .show(Some(&viewer), main))
+}
+
+fn main(index: &Index, today: Day) -> Markup {
+    let tables = index.outcomes(today);
+    let suffixes = tables.suffixes();
+    html! {
+        h1 { "Outcomes" }
+        p.soft.lead { "Names that dropped and were registered again, by score. " a href="/docs/outcomes" { "How it is counted" } }
+        @if suffixes.is_empty() {
+            p { "No list shows outcomes yet. Zone files and lists of all names of a registry do, from the second day on, and lists of new registrations." }
+        }
+        @for &(tld, shown) in suffixes.iter().take(SUFFIXES_MAX) {
+            (suffix(index.tlds().name(tld), &tables, (tld, shown), today))
+        }
+        @if suffixes.len() > SUFFIXES_MAX { p.soft { "And " (suffixes.len() - SUFFIXES_MAX) " suffixes with fewer names." } }
+    }
+}
+
+/// Renders the bands of a suffix, as far as lists of one completeness show them.
+fn suffix(
+    name: &str,
+    tables: &OutcomeTables,
+    (tld, shown): (u16, Completeness),
+    today: Day,
+) -> Markup {
+    let bands = ScoreBand::all().map(Group::Band);
+    let rows: Vec<(String, OutcomeRow)> = bands
+        .chain([Group::Suffix])
+        .filter_map(|group| {
+            let word = match group {
+                Group::Band(band) => band.as_str(),
+                _ => "all",
+            };
+            Some((word.to_owned(), tables.row(tld, shown, group)?))
+        })
+        .collect();
+    let Some((_, all)) = rows.last() else { return html! {} };
+    let horizons: Vec<Horizon> = all.shares.iter().map(|share| share.horizon).collect();
+    let lists = match shown {
+        Completeness::Complete => "by lists of all names",
+        Completeness::Partial => "at least, by lists of new registrations",
+        Completeness::LaterList => "at least, by later drops of the same names",
+    };
+    let content = html! {
+        p.soft { "Registered again, " (lists) ". Releases from " (date(all.from, today)) " to " (date(all.to, today)) "." }
+        div.table tabindex="0" role="region" aria-label={ "Outcomes of ." (to_unicode(name)) } {
+            table {
+                thead { tr {
+                    th scope="col" { "Score" }
+                    @for horizon in &horizons { th.number scope="col" { (within(*horizon)) } }
+                } }
+                tbody {
+                    @for (word, row) in &rows {
+                        tr {
+                            th scope="row" { (word) }
+                            @for horizon in &horizons { td.number { (cell(row, *horizon)) } }
+                        }
+                    }
+                }
+            }
+        }
+        p { (order(tables, (tld, shown), &horizons)) }
+    };
+    let id = format!("{name}-{shown}");
+    panel(&id, &format!(".{}", to_unicode(name)), content)
+}
+
+fn within(horizon: Horizon) -> &'static str {
+    match horizon {
+        Horizon::Day => "1 day",
+        Horizon::Week => "7 days",
+        Horizon::Month => "30 days",
+        Horizon::Year => "400 days",
+    }
+}
+
+fn cell(row: &OutcomeRow, horizon: Horizon) -> Markup {
+    let Some(HorizonShare { names, share, .. }) =
+        row.shares.iter().find(|share| share.horizon == horizon)
+    else {
+        return html! { "–" };
+    };
+    html! {
+        (percent(share.share)) " %"
+        br;
+        span.soft { (percent(share.low)) "–" (percent(share.high)) " of " (grouped(*names)) }
+    }
+}
+
+/// Says how well the score orders outcomes.
+fn order(
+    tables: &OutcomeTables,
+    (tld, shown): (u16, Completeness),
+    horizons: &[Horizon],
+) -> String {
+    let found = horizons.iter().filter_map(|&horizon| {
+        let Auc { value, low, high } = tables.auc(tld, shown, horizon)?;
+        Some(format!("{value:.2} within {} ({low:.2}–{high:.2})", within(horizon)))
+    });
+    let found: Vec<String> = found.collect();
+    if found.is_empty() {
+        return format!(
+            "Fewer than {} names were registered again: too few to judge the order of the score.",
+            Auc::NAMES_MIN
+        );
+    }
+    format!(
+        "The higher score wins in this share of pairs, one name registered again and one not (.5 is chance): {}.",
+        found.join(", ")
+    )
+}
