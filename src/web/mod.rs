@@ -149,12 +149,13 @@ pub fn router(web: Web, api: Router, described: Description) -> Router {
     api.merge(pages).fallback(not_found)
 }
 
-/// Attributes of the pages that need other than the usual ones: forms with a password, and a form
-/// that changes nothing.
+/// Attributes of the pages that need other than the usual ones: forms with a password, and forms
+/// that change nothing.
 pub fn routes() -> impl Iterator<Item = Route> {
     let form = |path, class| Route { method: "POST", path, class, caching: Caching::Session };
     let log_ins = account::LOG_INS.iter().map(move |&(path, _)| form(path, Class::LogIn));
-    log_ins.chain([form(alerts::PREVIEW, Class::Read), assets::ROUTE])
+    let reads = [alerts::PREVIEW, alerts::BACKTEST].map(|path| form(path, Class::Read));
+    log_ins.chain(reads).chain([assets::ROUTE])
 }
 
 /// Responds to paths without a route.
@@ -205,6 +206,7 @@ mod tests {
                 (
                     _,
                     "/api/v1/appraise"
+                    | "/api/v1/alerts/backtest"
                     | "/api/v1/alerts/preview"
                     | "/api/v1/check"
                     | "/api/v1/search/batch",
@@ -234,6 +236,7 @@ mod tests {
             (Method::POST, "/reset/AbC-_", Class::LogIn, Session),
             (Method::POST, "/account/password", Class::LogIn, Session),
             (Method::POST, "/alerts/preview", Class::Read, Session),
+            (Method::POST, "/alerts/backtest", Class::Read, Session),
             (Method::POST, "/alerts/1", Class::Write, Session),
             (Method::POST, "/watchlist", Class::Write, Session),
             (Method::GET, "/assets/1/base.css", Class::Read, Public),
