@@ -18,6 +18,7 @@
 //! Integers are little-endian. A file is read only after its checksum is verified.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -115,6 +116,15 @@ pub struct BatchMeta {
     /// The lists of a compacted batch, in order; otherwise empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lists: Vec<BatchMeta>,
+}
+
+/// Returns the lists that no other reading replaces, with their numbers from 1. `lists` are all of a corpus.
+pub fn not_replaced<'a>(
+    lists: impl Iterator<Item = &'a BatchMeta> + Clone,
+) -> impl Iterator<Item = (u32, &'a BatchMeta)> {
+    let replaced: BTreeSet<u32> =
+        lists.clone().flat_map(|list| list.replaces.iter().copied()).collect();
+    (1..).zip(lists).filter(move |(number, _)| !replaced.contains(number))
 }
 
 /// One observation as a batch stores it, without its name.

@@ -1,7 +1,7 @@
 //! Ingests one list: either its rows become one batch, or nothing changes and the error gives the
 //! reason.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
@@ -96,11 +96,9 @@ impl Corpus {
     pub fn find(&self, sha256: &[u8; 32]) -> Result<Vec<(u32, BatchMeta)>, CorpusError> {
         let sha256 = hex::encode(sha256);
         let metas = self.metas()?;
-        let replaced: BTreeSet<u32> =
-            metas.iter().flat_map(|meta| meta.replaces.iter().copied()).collect();
-        let found = (1..)
-            .zip(metas)
-            .filter(|(number, meta)| meta.source_sha256 == sha256 && !replaced.contains(number));
+        let found = batch::not_replaced(metas.iter());
+        let found = found.filter(|(_, meta)| meta.source_sha256 == sha256);
+        let found = found.map(|(number, meta)| (number, meta.clone()));
         Ok(found.collect())
     }
 

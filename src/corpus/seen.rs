@@ -1,11 +1,11 @@
 //! The days on which lists showed the outcomes of dropped names (`data/docs/outcomes.md`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 
-use crate::batch::BatchMeta;
+use crate::batch::{self, BatchMeta};
 use crate::feeds::Format;
 use crate::vocab::day::Day;
 use crate::vocab::outcome::{SeenDays, periods_of};
@@ -27,11 +27,9 @@ pub struct Seen {
 impl Seen {
     /// Returns the days of some lists, except replaced ones.
     pub fn of<'a>(lists: impl Iterator<Item = &'a BatchMeta> + Clone) -> Seen {
-        let replaced: BTreeSet<u32> =
-            lists.clone().flat_map(|list| list.replaces.iter().copied()).collect();
         let mut complete: BTreeMap<String, Vec<(Day, Day)>> = BTreeMap::new();
         let mut partial = Vec::new();
-        for (_, list) in (1..).zip(lists).filter(|(number, _)| !replaced.contains(number)) {
+        for (_, list) in batch::not_replaced(lists) {
             let observed = Day::nearest(list.observed_at);
             if let Some(zone) = &list.zone {
                 let days = complete.entry(zone.suffix.clone()).or_default();

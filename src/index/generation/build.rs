@@ -23,7 +23,7 @@ use crate::columns::rank_order::RankOrder;
 use crate::columns::rank_table::RankTable;
 use crate::columns::replaced::Replaced;
 use crate::columns::table::Table;
-use crate::corpus::batch::Batch;
+use crate::corpus::batch::{self, Batch};
 use crate::corpus::drops::DROP_RULES;
 use crate::corpus::lock::{FolderLock, LockError};
 use crate::corpus::ranked::RankedList;
@@ -512,9 +512,7 @@ fn describe(
 
 /// Returns the observation time of the newest list that no other reading replaces.
 fn newest_observed_at(batches: &[Batch]) -> Option<DateTime<Utc>> {
-    let lists = || batches.iter().flat_map(Batch::lists);
-    let replaced: Vec<u32> = lists().flat_map(|list| list.replaces.iter().copied()).collect();
-    let live = (1..).zip(lists()).filter(|(number, _)| !replaced.contains(number));
+    let live = batch::not_replaced(batches.iter().flat_map(Batch::lists));
     live.map(|(_, list)| list.observed_at).max()
 }
 
