@@ -156,7 +156,7 @@ fn backtest(bencher: Bencher<'_, '_>, name: &str) {
         .bench_local(|| black_box(index.backtest(black_box(&query), period)));
 }
 
-/// The tables of outcomes, counted anew.
+/// Counts the tables of outcomes of a day.
 #[divan::bench(sample_count = 10, sample_size = 1)]
 fn outcomes(bencher: Bencher<'_, '_>) {
     let Asked { index, as_of, .. } = &*ASKED;

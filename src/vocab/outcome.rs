@@ -34,6 +34,16 @@ named_enum! {
 parse_named!(Horizon);
 
 impl Horizon {
+    /// Returns how a sentence names the time: *within a day*.
+    pub fn words(self) -> &'static str {
+        match self {
+            Horizon::Day => "within a day",
+            Horizon::Week => "within a week",
+            Horizon::Month => "within a month",
+            Horizon::Year => "within 400 days",
+        }
+    }
+
     pub const fn days(self) -> i32 {
         match self {
             Horizon::Day => 1,
@@ -75,7 +85,7 @@ pub enum ReturnTime {
 }
 
 /// The registration of a name after a drop, in one byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Return {
     pub time: ReturnTime,
     pub shown: Completeness,
@@ -219,7 +229,7 @@ pub struct Evidence<'a> {
 }
 
 /// A drop whose release is over, and the registration after it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Released {
     pub on: Day,
     pub returned: Option<Return>,
@@ -228,7 +238,7 @@ pub struct Released {
 }
 
 /// Outcome of a drop within a horizon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// The horizon is not over.
     NotOver,

@@ -9,7 +9,7 @@ use crate::error::{BuildError, GenerationError};
 use crate::storage::draft::Draft;
 use crate::storage::files::Files;
 use crate::vocab::day::Day;
-use crate::vocab::outcome::Return;
+use crate::vocab::outcome::{Released, Return};
 
 const ORDINALS: &str = "earlier.ordinals";
 const DATES: &str = "earlier.dates";
@@ -38,6 +38,13 @@ pub struct EarlierDrop {
     /// The registration before the next drop, and the day of its list if it is late.
     pub returned: Option<Return>,
     pub late: Option<Day>,
+}
+
+impl EarlierDrop {
+    /// Returns the release with the registration after it.
+    pub fn released(&self) -> Released {
+        Released { on: self.release, returned: self.returned, late: self.late }
+    }
 }
 
 impl DropHistory {

@@ -4,9 +4,8 @@
 use std::cell::Cell;
 use std::ops::{ControlFlow, Deref, Range};
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
-use arc_swap::ArcSwap;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -29,7 +28,8 @@ use crate::columns::tlds::Tlds;
 use crate::columns::typos::Typos;
 use crate::error::GenerationError;
 use crate::filter::{AsOf, Facet, View};
-use crate::query::outcome_tables::OutcomeCache;
+use crate::query::kept::Kept;
+use crate::query::outcome_tables::OutcomeTables;
 use crate::query::rows::{FacetValue, Lifecycle, Status};
 use crate::query::shared_tlds::SharedTlds;
 use crate::query::summary::DaySummary;
@@ -40,6 +40,7 @@ use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
+use crate::vocab::outcome::Released;
 use crate::vocab::release_time::{Release, SecondOfDay};
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
@@ -53,10 +54,8 @@ pub struct Index {
     layers: Vec<Layer>,
     /// Every TLD, with its number in each layer.
     tlds: SharedTlds,
-    /// Cached days, newest first.
-    days: ArcSwap<Vec<Arc<DayIndex>>>,
-    making_day: Mutex<()>,
-    pub(super) outcomes: OutcomeCache,
+    days: Kept<AsOf, DayIndex, DAYS_KEPT>,
+    pub(super) outcomes: Kept<Day, OutcomeTables, OUTCOMES_KEPT>,
 }
 
 /// A generation with its visible names. The other names are also in a newer layer.
@@ -222,9 +221,8 @@ impl Index {
 
     fn of_layers(manifest: Manifest, layers: Vec<Layer>) -> Index {
         let tlds = SharedTlds::new(&layers.iter().map(Layer::counted_tlds).collect::<Vec<_>>());
-        let (days, making_day) = (ArcSwap::default(), Mutex::default());
-        let outcomes = OutcomeCache::default();
-        let mut index = Index { manifest, layers, tlds, days, making_day, outcomes };
+        let (days, outcomes) = Default::default();
+        let mut index = Index { manifest, layers, tlds, days, outcomes };
         let ranks = index.suffix_ranks();
         index.layers.iter_mut().zip(ranks).for_each(|(layer, ranks)| layer.suffix_ranks = ranks);
         index
@@ -273,24 +271,12 @@ impl Index {
 
     /// Returns true if the day is cached.
     pub fn is_prepared(&self, as_of: AsOf) -> bool {
-        self.days.load().iter().any(|day| day.as_of == as_of)
+        self.days.find(as_of).is_some()
     }
 
     /// Returns the data of a day, computed on first use.
     pub(crate) fn day(&self, as_of: AsOf) -> Arc<DayIndex> {
-        let find = || self.days.load().iter().find(|day| day.as_of == as_of).cloned();
-        if let Some(day) = find() {
-            return day;
-        }
-        // One thread computes the data; other threads wait.
-        let _making = self.making_day.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(day) = find() {
-            return day;
-        }
-        let day = Arc::new(budget::shared(|| DayIndex::new(&self.layers, as_of)));
-        let kept = self.days.load().iter().take(DAYS_KEPT - 1).cloned().collect::<Vec<_>>();
-        self.days.store(Arc::new([vec![Arc::clone(&day)], kept].concat()));
-        day
+        self.days.get(as_of, || budget::shared(|| DayIndex::new(&self.layers, as_of)))
     }
 
     /// Estimates the time that computing a day takes, if it is not cached.
@@ -416,6 +402,24 @@ impl Layer {
         self.hidden.as_ref().is_none_or(|hidden| !hidden.has_doc(doc))
     }
 
+    /// Returns the drops before the latest of each visible name, with the ordinal of the name and the number
+    /// of its drops up to this one.
+    pub(crate) fn earlier_drops(&self) -> impl Iterator<Item = (u32, u8, Released)> {
+        let (mut last, mut count) = (u32::MAX, 0u8);
+        let drops = self.drop_history.iter().map(move |(ordinal, drop)| {
+            count = if ordinal == last { count.saturating_add(1) } else { 1 };
+            last = ordinal;
+            (ordinal, count, drop.released())
+        });
+        drops.filter(|&(ordinal, ..)| self.shows_name(ordinal))
+    }
+
+    /// Returns the doc of the latest drop of a name with earlier ones.
+    pub(crate) fn latest_doc(&self, ordinal: u32) -> u32 {
+        let place = self.drops_by_name.place(ordinal);
+        self.drops_by_name.doc(place.expect("a name with earlier drops has a latest"))
+    }
+
     /// Returns the place of a doc among those of all layers.
     pub(crate) fn place(&self, doc: u32) -> u32 {
         self.first_place + doc
@@ -521,6 +525,13 @@ impl Generation {
         }
     }
 
+    /// Returns the latest drop of a doc with the registration after it.
+    pub(crate) fn latest_drop(&self, doc: u32) -> Released {
+        let (on, returns) = (self.drops_by_rank.release(doc), self.drops_by_rank.returns());
+        let on = Day::from_raw(on).expect("dropped names have days");
+        Released { on, returned: returns.of(doc), late: returns.late(doc) }
+    }
+
     fn release_second(&self, doc: u32) -> Option<SecondOfDay> {
         let seconds = self.drops_by_rank.release_seconds();
         // Few suffixes have seconds, and finding that of a doc takes several memory accesses.
@@ -618,3 +629,5 @@ impl DayIndex {
 const NAMES_PER_PIECE: u32 = if cfg!(debug_assertions) { 1 << 2 } else { 1 << 12 };
 /// Cached days: today, and the day before or after around midnight.
 const DAYS_KEPT: usize = 2;
+/// Cached days of outcomes.
+const OUTCOMES_KEPT: usize = 4;

@@ -7,11 +7,11 @@ pub mod drops;
 pub mod facets;
 pub mod family;
 pub mod index;
+mod kept;
 pub(crate) mod merge;
 pub mod outcome_tables;
 pub mod outcomes;
 pub mod overview;
-
 pub mod profile;
 pub mod rows;
 mod scan;

@@ -2,9 +2,7 @@
 //! again, by suffix, score, kind, words and length, and their words.
 
 use std::cmp::Reverse;
-use std::sync::{Arc, Mutex, PoisonError};
 
-use arc_swap::ArcSwap;
 use rustc_hash::FxHashMap;
 
 use crate::vocab::day::Day;
@@ -17,8 +15,6 @@ use crate::vocab::outcome::{Auc, Completeness, Horizon, Share};
 pub const NAMES_MIN: u64 = 100;
 /// Number of scores, 0 to 100.
 const SCORES: usize = 101;
-/// Cached days.
-const DAYS_KEPT: usize = 4;
 
 /// Ten scores, from 0-9 to 90-100.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -182,25 +178,20 @@ impl OutcomeRow {
         };
         let (first, more) = self.shares.split_first().expect("one or more");
         let at_least = if self.shown == Completeness::Complete { "" } else { "at least " };
-        let within = |share: &HorizonShare| match share.horizon {
-            Horizon::Day => "within a day",
-            Horizon::Week => "within a week",
-            Horizon::Month => "within a month",
-            Horizon::Year => "within 400 days",
-        };
         let Share { share, low, high, .. } = first.share;
         let mut text = format!(
             "Of {} .{} names{group}, {at_least}{} % were registered again {} ({}-{} %)",
             first.names,
             to_unicode(tld),
             percent(share),
-            within(first),
+            first.horizon.words(),
             percent(low),
             percent(high)
         );
         let month = more.iter().find(|share| share.horizon == Horizon::Month).or(more.last());
         if let Some(more) = month {
-            text += &format!(" and {at_least}{} % {}", percent(more.share.share), within(more));
+            text +=
+                &format!(" and {at_least}{} % {}", percent(more.share.share), more.horizon.words());
         }
         text + "."
     }
@@ -208,40 +199,6 @@ impl OutcomeRow {
     /// Returns the number of names of the first horizon.
     pub fn names(&self) -> u64 {
         self.shares.first().map_or(0, |share| share.names)
-    }
-}
-
-/// The tables of the latest days that were asked for.
-#[derive(Default)]
-pub struct OutcomeCache {
-    /// Newest first.
-    days: ArcSwap<Vec<Arc<OutcomeTables>>>,
-    making: Mutex<()>,
-}
-
-impl OutcomeCache {
-    pub(super) fn find(&self, as_of: Day) -> Option<Arc<OutcomeTables>> {
-        self.days.load().iter().find(|tables| tables.as_of == as_of).cloned()
-    }
-
-    /// Returns the tables of a day, which one thread makes while others wait.
-    pub(super) fn get(
-        &self,
-        as_of: Day,
-        make: impl FnOnce() -> OutcomeTables,
-    ) -> Arc<OutcomeTables> {
-        let found = || self.find(as_of);
-        if let Some(tables) = found() {
-            return tables;
-        }
-        let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(tables) = found() {
-            return tables;
-        }
-        let tables = Arc::new(make());
-        let kept = self.days.load().iter().take(DAYS_KEPT - 1).cloned().collect::<Vec<_>>();
-        self.days.store(Arc::new([vec![Arc::clone(&tables)], kept].concat()));
-        tables
     }
 }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::columns::drop_history::EarlierDrop;
 use crate::columns::properties::Property;
 use crate::query::index::{Index, Layer};
 use crate::query::outcome_tables::{Groups, OutcomeRow, OutcomeTables, ScoreBand, Tally};
@@ -42,7 +41,7 @@ impl Walk<'_> {
             return;
         }
         let evidence = &self.evidence[usize::from(tld)];
-        let (mut known, groups) = (None, groups());
+        let groups = groups();
         for (at, horizon) in Horizon::ALL.into_iter().enumerate() {
             if age >= horizon.days() + WINDOW_DAYS {
                 continue;
@@ -62,10 +61,7 @@ impl Walk<'_> {
                 }
                 None => count.unknown += 1,
             }
-            if known != Some(shown) {
-                (counts.from, counts.to) = (counts.from.min(drop.on), counts.to.max(drop.on));
-                known = Some(shown);
-            }
+            (counts.from, counts.to) = (counts.from.min(drop.on), counts.to.max(drop.on));
         }
     }
 
@@ -73,9 +69,7 @@ impl Walk<'_> {
     fn latest(&self, docs: Range<u32>) -> Tally {
         let (mut tally, drops) = (Tally::default(), &self.layer.drops_by_rank);
         for doc in docs.filter(|&doc| self.layer.shows_doc(doc)) {
-            let on = Day::from_raw(drops.release(doc)).expect("dropped names have days");
-            let returns = drops.returns();
-            let drop = Released { on, returned: returns.of(doc), late: returns.late(doc) };
+            let drop = self.layer.latest_drop(doc);
             self.count(&mut tally, drops.tld(doc), &drop, || self.groups(doc));
         }
         tally
@@ -84,14 +78,10 @@ impl Walk<'_> {
     /// Counts the drops before the latest of each name.
     fn earlier(&self) -> Tally {
         let mut tally = Tally::default();
-        for (ordinal, drop) in self.layer.drop_history.iter() {
-            let Some(place) = self.layer.drops_by_name.place(ordinal) else { continue };
-            if !self.layer.shows_name(ordinal) {
-                continue;
-            }
-            let doc = self.layer.drops_by_name.doc(place);
+        for (ordinal, _, drop) in self.layer.earlier_drops() {
+            let doc = self.layer.latest_doc(ordinal);
             let tld = self.layer.drops_by_rank.tld(doc);
-            self.count(&mut tally, tld, &released(&drop), || self.groups(doc));
+            self.count(&mut tally, tld, &drop, || self.groups(doc));
         }
         tally
     }
@@ -113,13 +103,8 @@ fn length_band(length: u8) -> u8 {
     BANDS.iter().position(|&(_, longest)| length <= longest).unwrap_or_default() as u8
 }
 
-fn released(drop: &EarlierDrop) -> Released {
-    Released { on: drop.release, returned: drop.returned, late: drop.late }
-}
-
 impl Index {
-    /// Returns the outcomes of dropped names, as lists up to a day show it. Counted on first use: about a
-    /// second for ten million drops.
+    /// Returns the outcomes of dropped names, as lists up to a day show it. Counted on first use.
     pub fn outcomes(&self, as_of: Day) -> Arc<OutcomeTables> {
         self.outcomes.get(as_of, || budget::shared(|| self.count_outcomes(as_of)))
     }
@@ -144,7 +129,7 @@ impl Index {
     fn count_outcomes(&self, as_of: Day) -> OutcomeTables {
         let mut tally = Tally::default();
         for (at, layer) in self.layers().iter().enumerate() {
-            let evidence = layer.tlds.names().iter().map(|tld| self.evidence(tld, as_of)).collect();
+            let evidence = self.evidence_of(layer, as_of);
             let walk = Walk { layer, tlds: self.tlds().of_layer(at), evidence, as_of };
             let dropped = layer.drops_by_rank.dropped();
             let pieces = (0..dropped.div_ceil(DOCS_PER_PIECE)).into_par_iter().map(|piece| {
@@ -162,18 +147,18 @@ impl Index {
     /// never dropped.
     pub fn drops_of(&self, name: &DomainName) -> Vec<Released> {
         let Some((layer, ordinal, row)) = self.find_row(name) else { return Vec::new() };
-        let returns = layer.drops_by_rank.returns();
-        let latest = row.drop.map(|drop| Released {
-            on: drop.release.day,
-            returned: returns.of(drop.doc),
-            late: returns.late(drop.doc),
-        });
+        let latest = row.drop.map(|drop| layer.latest_drop(drop.doc));
         let earlier = layer.drop_history.before_latest(ordinal);
-        latest.into_iter().chain(earlier.map(|drop| released(&drop))).collect()
+        latest.into_iter().chain(earlier.map(|drop| drop.released())).collect()
+    }
+
+    /// Returns what lists show of the drops of each suffix of a layer, by TLD number.
+    pub(crate) fn evidence_of(&self, layer: &Layer, as_of: Day) -> Vec<Evidence<'_>> {
+        layer.tlds.names().iter().map(|tld| self.evidence(tld, as_of)).collect()
     }
 
     /// Returns what lists show of the drops of a suffix.
-    pub fn evidence(&self, tld: &str, as_of: Day) -> Evidence<'_> {
+    fn evidence(&self, tld: &str, as_of: Day) -> Evidence<'_> {
         let seen = &self.manifest().seen;
         let complete = seen.complete.binary_search_by(|seen| seen.suffix.as_str().cmp(tld));
         Evidence {

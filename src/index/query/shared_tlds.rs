@@ -41,7 +41,7 @@ impl SharedTlds {
         self.names.len()
     }
 
-    /// Returns true if there is none.
+    /// Returns true if the index has no name.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }

@@ -1,7 +1,6 @@
 //! Backtest of an alert rule: how many names of past releases match, and how many of them were registered
 //! again (`data/docs/outcomes.md`). One walk over all drops, earlier ones included.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::hash::Hasher;
 use std::ops::Range;
@@ -11,7 +10,6 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::columns::checks::DropChecks;
-use crate::columns::drop_history::EarlierDrop;
 use crate::filter::{RuleQuery, StageSet};
 use crate::query::index::{Index, Layer};
 use crate::vocab::budget;
@@ -26,7 +24,7 @@ use dropdex_query::text::Substring;
 
 /// Names that are shown with their outcomes.
 pub const EXAMPLES: usize = 20;
-/// Minimum number of docs per microsecond of a walk.
+/// Estimated number of docs per microsecond of a walk.
 const DOCS_PER_US: u32 = 20;
 /// Words of a bitmap of docs that are walked together.
 const PIECE_WORDS: usize = 1 << 10;
@@ -126,38 +124,13 @@ pub struct Backtest {
 }
 
 /// A candidate for an example. Of all, those with the lowest random numbers are shown.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     random: u64,
     layer: usize,
     doc: u32,
     drop: Released,
     verdict: Verdict,
-}
-
-impl Candidate {
-    fn key(&self) -> (u64, usize, u32, Day) {
-        (self.random, self.layer, self.doc, self.drop.on)
-    }
-}
-
-impl PartialEq for Candidate {
-    fn eq(&self, other: &Candidate) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for Candidate {}
-
-impl PartialOrd for Candidate {
-    fn partial_cmp(&self, other: &Candidate) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Candidate {
-    fn cmp(&self, other: &Candidate) -> Ordering {
-        self.key().cmp(&other.key())
-    }
 }
 
 /// Counts of one task.
@@ -223,8 +196,7 @@ impl Walk<'_> {
 
     /// Counts the latest drops of the docs of some words.
     fn latest(&self, words: Range<usize>) -> Tally {
-        let (mut tally, drops) = (Tally::default(), &self.layer.drops_by_rank);
-        let dropped = drops.dropped();
+        let (mut tally, dropped) = (Tally::default(), self.layer.drops_by_rank.dropped());
         let mut bits: Vec<u64> = words
             .clone()
             .map(|word| {
@@ -241,10 +213,7 @@ impl Walk<'_> {
                     && self.latest.score_and_tld_pass(doc)
                     && self.has_text(doc)
                 {
-                    let on = Day::from_raw(drops.release(doc)).expect("dropped names have days");
-                    let returns = drops.returns();
-                    let drop = Released { on, returned: returns.of(doc), late: returns.late(doc) };
-                    self.count(&mut tally, doc, &drop);
+                    self.count(&mut tally, doc, &self.layer.latest_drop(doc));
                 }
             }
         }
@@ -253,20 +222,14 @@ impl Walk<'_> {
 
     /// Counts drops before the latest of each name. A rule saw only the drops before each.
     fn earlier(&self) -> Tally {
-        let (mut tally, mut last, mut count) = (Tally::default(), u32::MAX, 0u8);
-        for (ordinal, drop) in self.layer.drop_history.iter() {
-            count = if ordinal == last { count.saturating_add(1) } else { 1 };
-            last = ordinal;
-            let EarlierDrop { release, returned, late, .. } = drop;
-            if count < self.least_drops || !(self.period.from..=self.period.to).contains(&release) {
+        let (mut tally, period) = (Tally::default(), self.period.from..=self.period.to);
+        for (ordinal, count, drop) in self.layer.earlier_drops() {
+            if count < self.least_drops || !period.contains(&drop.on) {
                 continue;
             }
-            let place = self.layer.drops_by_name.place(ordinal);
-            let Some(doc) = place.map(|place| self.layer.drops_by_name.doc(place)) else {
-                continue;
-            };
-            if self.layer.shows_doc(doc) && self.earlier.passes(doc) && self.has_text(doc) {
-                self.count(&mut tally, doc, &Released { on: release, returned, late });
+            let doc = self.layer.latest_doc(ordinal);
+            if self.earlier.passes(doc) && self.has_text(doc) {
+                self.count(&mut tally, doc, &drop);
             }
         }
         tally
@@ -286,12 +249,11 @@ impl Index {
     pub fn backtest(&self, query: &RuleQuery, period: BacktestPeriod) -> Backtest {
         let (latest, earlier) = without_today(&query.common, period);
         let walk = |(at, layer): (usize, &'_ Layer)| {
-            let evidence = layer.tlds.names().iter().map(|tld| self.evidence(tld, period.as_of));
             let walk = Walk {
                 layer,
                 at,
                 period,
-                evidence: evidence.collect(),
+                evidence: self.evidence_of(layer, period.as_of),
                 text: query.contains.as_ref(),
                 least_drops: query.common.drop.min_drops,
                 latest: DropChecks::new(layer.drops_by_rank.columns(layer.beside()), &latest),
