@@ -4,7 +4,7 @@ use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
 
-use crate::components::query;
+use crate::components::{query, upper_first};
 use crate::edge::error::Refusal;
 use crate::layout::Page;
 
@@ -72,8 +72,6 @@ pub fn sentence_case(reason: &str) -> String {
 
 /// Capitalizes an error message and ends it with a full stop.
 pub fn sentence(message: &str) -> String {
-    let mut chars = message.chars();
-    let first = chars.next().into_iter().flat_map(char::to_uppercase);
-    let text: String = first.chain(chars).collect();
+    let text = upper_first(message);
     if text.ends_with(['.', '?', '!']) { text } else { format!("{text}.") }
 }

@@ -136,10 +136,7 @@ impl Tried {
         let within = match (example.verdict, example.time) {
             (Verdict::Renewed, _) => "renewed",
             (Verdict::Unknown | Verdict::NotOver, _) => "unknown",
-            (_, Some(ReturnTime::Within(Horizon::Day))) => "within a day",
-            (_, Some(ReturnTime::Within(Horizon::Week))) => "within a week",
-            (_, Some(ReturnTime::Within(Horizon::Month))) => "within a month",
-            (_, Some(ReturnTime::Within(Horizon::Year))) => "within 400 days",
+            (_, Some(ReturnTime::Within(horizon))) => horizon.words(),
             (Verdict::Known(_, true), _) => "registered again",
             (Verdict::Known(_, false), _) => "free",
         };

@@ -106,6 +106,19 @@ impl EditorPage {
         EditorPage { web, member, owned, rule: None, form, query: None, tried: None }
     }
 
+    /// The form as sent, for a new rule or the one that it names.
+    fn of(
+        web: Web,
+        member: LoggedIn,
+        rule: Option<RuleId>,
+        form: RuleForm,
+    ) -> Result<EditorPage, PageError> {
+        Ok(match rule {
+            Some(id) => EditorPage { form, ..EditorPage::for_rule(web, member, id)? },
+            None => EditorPage::for_new(web, member, form),
+        })
+    }
+
     fn for_rule(web: Web, member: LoggedIn, id: RuleId) -> Result<EditorPage, PageError> {
         let owned = web.user_data(&member);
         let rule = owned.rule(id).ok_or(ApiError::NotFound)?.clone();
@@ -242,10 +255,7 @@ async fn preview(
         let found = preview::preview(&web, member.viewer.now, &form).await;
         return Ok(vary(preview::show(found, true).into_response()));
     }
-    let page = match rule {
-        Some(id) => EditorPage { form, ..EditorPage::for_rule(web, member, id)? },
-        None => EditorPage::for_new(web, member, form),
-    };
+    let page = EditorPage::of(web, member, rule, form)?;
     Ok(page.page().await.into_response())
 }
 
@@ -263,10 +273,7 @@ async fn try_on_past(
     if wanted(&headers) == Wanted::Part {
         return Ok(vary(tried.into_response()));
     }
-    let page = match rule {
-        Some(id) => EditorPage { form, ..EditorPage::for_rule(web, member, id)? },
-        None => EditorPage::for_new(web, member, form),
-    };
+    let page = EditorPage::of(web, member, rule, form)?;
     Ok(EditorPage { tried: Some(tried.1), ..page }.page().await.into_response())
 }
 

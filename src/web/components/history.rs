@@ -79,7 +79,7 @@ impl History<'_> {
             }
         }
         for drop in self.earlier {
-            let after = drop.returned.map(|it| format!(", {}", return_words(Some(it))));
+            let after = drop.returned.map(|it| format!(", {}", return_words(it)));
             let after = after.unwrap_or_default();
             add(drop.date, "", format!("Left the zone{after}"));
         }

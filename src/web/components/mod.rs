@@ -18,7 +18,7 @@ use crate::viewer::Viewer;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::{DomainName, to_unicode};
-use crate::vocab::outcome::{Completeness, Horizon, Return, ReturnTime};
+use crate::vocab::outcome::{Completeness, Return, ReturnTime};
 use crate::vocab::release_time::{Release, ReleaseTime};
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
@@ -158,21 +158,22 @@ pub fn stage_word(stage: Stage) -> &'static str {
 /// been kept by its holder or caught by a new one.
 pub const HELD_AGAIN: &str = "renewed or registered again";
 
-/// Says what became of a name after a drop.
-pub fn return_words(returned: Option<Return>) -> &'static str {
-    let Some(Return { time, shown }) = returned else { return "unknown" };
-    match time {
-        ReturnTime::Renewed => "renewed before its release",
-        ReturnTime::Within(Horizon::Day) => "registered again within a day",
-        ReturnTime::Within(Horizon::Week) => "registered again within a week",
-        ReturnTime::Within(Horizon::Month) => "registered again within a month",
-        ReturnTime::Within(Horizon::Year) => "registered again within 400 days",
-        ReturnTime::Later => "registered again after more than 400 days",
-        ReturnTime::Undated if shown == Completeness::LaterList => {
-            "registered again before its next drop"
-        }
-        ReturnTime::Undated => HELD_AGAIN,
-    }
+/// Capitalizes the first letter.
+pub fn upper_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// Describes the registration of a name after a drop.
+pub fn return_words(Return { time, shown }: Return) -> String {
+    let when = match time {
+        ReturnTime::Renewed => return "renewed before its release".to_owned(),
+        ReturnTime::Undated if shown != Completeness::LaterList => return HELD_AGAIN.to_owned(),
+        ReturnTime::Undated => "before its next drop",
+        ReturnTime::Within(horizon) => horizon.words(),
+        ReturnTime::Later => "after more than 400 days",
+    };
+    format!("registered again {when}")
 }
 
 /// Renders the current status of a name, given its latest drop.

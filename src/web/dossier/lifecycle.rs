@@ -60,7 +60,7 @@ pub fn earlier(drops: &[EarlierDrop], today: Day) -> Markup {
                         tr {
                             td { (date(drop.date, today)) }
                             td { (date(drop.release, today)) }
-                            td { (return_words(drop.returned)) }
+                            td { (drop.returned.map_or_else(|| "unknown".to_owned(), return_words)) }
                         }
                     }
                 }

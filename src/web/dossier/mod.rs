@@ -19,7 +19,7 @@ use crate::Web;
 use crate::accounts::{UserData, WatchDetails};
 use crate::components::{
     History, actions, bell_choice, countdown, counted, date, dossier_path, grouped, name,
-    name_linked, panel, part_bars, query, score, standing, typo_of, watch_form,
+    name_linked, panel, part_bars, query, score, standing, typo_of, upper_first, watch_form,
 };
 use crate::error::{PageError, sentence};
 use crate::fragment::{self, Wanted};
@@ -167,7 +167,7 @@ struct DossierPage<'a> {
     watched: Option<WatchRow>,
     registry: RegistryView,
     links: &'a Links,
-    /// What became of names like this one, in a sentence.
+    /// Outcomes of names like this one, in a sentence.
     outcome: Option<String>,
 }
 
@@ -470,11 +470,6 @@ fn sibling_row(sibling: &Sibling, label: &str, today: Day) -> Markup {
 
 fn day_of(at: UnixMs, today: Day) -> Day {
     Day::from_instant(at.instant()).unwrap_or(today)
-}
-
-fn upper_first(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 /// English name of an ISO 639-1 code. Returns the code itself for other languages.

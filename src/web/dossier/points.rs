@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use crate::components::Column::{Hidden, Number, Text};
-use crate::components::{columns, counted, part_bar, parts_of, signed};
-use crate::dossier::{language, upper_first};
+use crate::components::{columns, counted, part_bar, parts_of, signed, upper_first};
+use crate::dossier::language;
 use crate::index::query::profile::Siblings;
 use crate::scorer::{Cap, Signals};
 use crate::vocab::name::{DomainName, to_unicode};

@@ -5,12 +5,13 @@ use std::str::FromStr;
 use rustc_hash::FxHashMap;
 
 use crate::accounts::{Claim, UserData};
+use crate::components::upper_first;
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::ids::RuleId;
 use crate::vocab::money::Usd;
 use crate::vocab::name::{DomainName, to_unicode};
-use crate::vocab::outcome::{Horizon, ReturnTime, Share};
+use crate::vocab::outcome::{ReturnTime, Share};
 
 /// Maximum number of groups; the last one is the sum of all others.
 const GROUPS_MAX: usize = 30;
@@ -176,7 +177,7 @@ pub struct Summary {
     pub groups: Vec<(String, Sums)>,
 }
 
-/// What the data has about the name of a claim.
+/// Facts of the data about the name of a claim.
 pub trait KnownName {
     /// The current score.
     fn score(&self, name: &DomainName) -> Option<Dqs>;
@@ -250,7 +251,7 @@ fn label(claim: &Claim, key: &GroupKey<'_>, owned: &UserData) -> String {
         GroupKey::Score(Some(9)) => "90 to 100".to_owned(),
         GroupKey::Score(Some(tens)) => format!("{0}0 to {0}9", tens),
         GroupKey::Score(None) => "Not in our data".to_owned(),
-        GroupKey::Taken(time) => taken_word(*time).to_owned(),
+        GroupKey::Taken(time) => taken_word(*time),
         GroupKey::Rule(id) => match (owned.rule(*id), &claim.alert_rule) {
             (Some(rule), _) => rule.name.to_string(),
             (None, Some(of)) => format!("{} (deleted)", of.name),
@@ -260,17 +261,15 @@ fn label(claim: &Claim, key: &GroupKey<'_>, owned: &UserData) -> String {
     }
 }
 
-fn taken_word(time: Option<ReturnTime>) -> &'static str {
-    match time {
+fn taken_word(time: Option<ReturnTime>) -> String {
+    let word = match time {
         Some(ReturnTime::Renewed) => "Renewed by its holder",
-        Some(ReturnTime::Within(Horizon::Day)) => "Within a day",
-        Some(ReturnTime::Within(Horizon::Week)) => "Within a week",
-        Some(ReturnTime::Within(Horizon::Month)) => "Within a month",
-        Some(ReturnTime::Within(Horizon::Year)) => "Within 400 days",
+        Some(ReturnTime::Within(horizon)) => return upper_first(horizon.words()),
         Some(ReturnTime::Later) => "Later",
         Some(ReturnTime::Undated) => "On an unknown day",
         None => "Not seen taken",
-    }
+    };
+    word.to_owned()
 }
 
 /// Display name of a status.
