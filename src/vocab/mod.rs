@@ -15,6 +15,7 @@ pub mod day;
 pub mod dqs;
 pub mod dropped_name;
 pub mod evidence;
+pub mod expected_taken;
 pub mod file_error;
 pub mod folder;
 pub mod header;

@@ -4,6 +4,7 @@
 pub mod appraise;
 pub mod dossier;
 pub mod drops;
+pub mod expectation;
 pub mod facets;
 pub mod family;
 pub mod index;
