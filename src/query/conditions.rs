@@ -13,6 +13,7 @@ use crate::matcher::{Matcher, MatcherError};
 use crate::text::Substring;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::expected_taken::ExpectedTaken;
 use crate::vocab::kind::Kind as LabelKind;
 use crate::vocab::language::LanguageCode;
 use crate::vocab::limits::{
@@ -283,6 +284,12 @@ pub const CONDITIONS: &[Condition] = &[
     row("max_suffix_rank", "maxSuffixRank", number(1, 100, |it, percent| it.filter.drop.max_suffix_rank = Some(SuffixRank::best(percent))), "1")
         .both("Among the best 1 to 100 % of the drops of its suffix.")
         .value("rank in its TLD, % at most", &["best"], None, &[("best:1", "among the best 1 % of its TLD")]),
+    row("expected_taken", "expectedTaken", number(0, ExpectedTaken::PERCENT_MAX, |it, percent| it.filter.drop.expected_taken = ExpectedTaken::new(percent)), "30")
+        .text(
+            "At least this percentage of names like it is expected to be registered again within a week of the release. Names of suffixes without a model do not pass.",
+            "Minimum percentage of names like it that is expected to be registered again within a week.",
+        )
+        .value("taken soon, % at least", &["taken"], None, &[("taken:30", "30 % of names like it are taken within a week")]),
     row("dropped_from", "droppedFrom", Kind::Day(|it| &mut it.filter.drop.dropped.from), "-7d")
         .text(
             "First drop date: `YYYY-MM-DD`, `today`, `tomorrow`, `yesterday`, `+3d` or `-3d`. The same applies below.",

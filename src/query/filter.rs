@@ -10,6 +10,7 @@ use crate::matcher::Matcher;
 use crate::text::Substring;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::expected_taken::ExpectedTaken;
 use crate::vocab::kind::Kind;
 use crate::vocab::language::LanguageCode;
 use crate::vocab::limits::{LABEL_CHARS_MAX, WORDS_MAX};
@@ -261,6 +262,8 @@ pub struct DropConditions {
     pub max_rank: Option<ListRank>,
     /// Maximum place among the drops of its suffix.
     pub max_suffix_rank: Option<SuffixRank>,
+    /// Minimum expectation; names of suffixes without a model do not pass.
+    pub expected_taken: Option<ExpectedTaken>,
     /// The first list with the drop is newer than this batch.
     pub after_batch: Option<u64>,
 }

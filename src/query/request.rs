@@ -132,6 +132,8 @@ named_enum! {
         Rank = "rank",
         /// Place among the drops of the suffix.
         SuffixRank = "suffix_rank",
+        /// Expected share of names like it that are registered again within a week; unknown ones come last.
+        ExpectedTaken = "expected_taken",
     }
 }
 parse_named!(SortKey);
@@ -152,8 +154,8 @@ impl Default for Sort {
 impl Sort {
     /// Returns the default order of a key: best, soonest, shortest or newest first.
     pub fn natural(key: SortKey) -> Sort {
-        let descending =
-            matches!(key, SortKey::Dqs | SortKey::Dropped | SortKey::Tlds | SortKey::Listed);
+        use SortKey::{Dqs, Dropped, ExpectedTaken, Listed, Tlds};
+        let descending = matches!(key, Dqs | Dropped | Tlds | Listed | ExpectedTaken);
         Sort { key, descending }
     }
 }

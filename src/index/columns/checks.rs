@@ -10,6 +10,7 @@ use std::ops::RangeInclusive;
 
 use crate::columns::day_column::{DayColumn, DayTest};
 use crate::columns::drop_fields::DropFields;
+use crate::columns::expected_taken::ExpectedColumn;
 use crate::columns::first_batches::FirstBatches;
 use crate::columns::label::{MarkTest, TextTest, TextTrail};
 use crate::columns::names::text_of;
@@ -23,6 +24,7 @@ use crate::columns::tlds::Tlds;
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::expected_taken::ExpectedTaken;
 use crate::vocab::popularity::ListRank;
 use crate::vocab::release_time::SecondOfDay;
 use crate::vocab::suffix_rank::SuffixRank;
@@ -37,6 +39,7 @@ pub struct Beside<'a> {
     pub tlds: &'a Tlds,
     pub records: &'a ScoreRecords,
     pub suffix_ranks: &'a SuffixRanks,
+    pub expected: &'a ExpectedColumn,
 }
 
 /// Columns of dropped names, by doc.
@@ -204,6 +207,7 @@ pub struct DropChecks<'a> {
     lists: Option<Vec<bool>>,
     max_rank: Option<ListRank>,
     max_suffix_rank: Option<SuffixRank>,
+    expected_taken: Option<ExpectedTaken>,
 }
 
 impl<'a> DropChecks<'a> {
@@ -220,6 +224,7 @@ impl<'a> DropChecks<'a> {
             lists: (!is_open).then(|| columns.first_batches.newer_than(since, after)),
             max_rank: filter.drop.max_rank,
             max_suffix_rank: filter.drop.max_suffix_rank,
+            expected_taken: filter.drop.expected_taken,
         }
     }
 
@@ -233,6 +238,9 @@ impl<'a> DropChecks<'a> {
         }
         if let Some(most) = self.max_suffix_rank {
             beside.suffix_ranks.keep(most, first, words);
+        }
+        if let Some(least) = self.expected_taken {
+            beside.expected.keep(least, first, words);
         }
         self.properties.keep(properties, first, words);
         if let Some(test) = &self.release {
@@ -264,13 +272,14 @@ impl<'a> DropChecks<'a> {
     /// Returns true if [`DropChecks::keep`] has conditions to check.
     pub fn has_any(&self) -> bool {
         let DropChecks { columns: _, name, properties, dropped, release, .. } = self;
-        let DropChecks { lists, max_rank, max_suffix_rank, .. } = self;
+        let DropChecks { lists, max_rank, max_suffix_rank, expected_taken, .. } = self;
         !properties.is_open()
             || release.is_some()
             || dropped.is_some()
             || lists.is_some()
             || max_rank.is_some()
             || max_suffix_rank.is_some()
+            || expected_taken.is_some()
             || name.text.is_some()
     }
 
@@ -289,6 +298,9 @@ impl<'a> DropChecks<'a> {
             && self
                 .max_suffix_rank
                 .is_none_or(|most| beside.suffix_ranks.of(doc).is_some_and(|rank| rank <= most))
+            && self
+                .expected_taken
+                .is_none_or(|least| beside.expected.of(doc).is_some_and(|it| it >= least))
             && self.name.text.as_ref().is_none_or(|text| text.passes(&beside.records.label(doc)))
     }
 }

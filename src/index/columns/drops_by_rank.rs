@@ -826,6 +826,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::columns::expected_taken::ExpectedColumn;
     use crate::columns::fixtures::{TestTables, round_trip};
     use crate::columns::idn::alias_of;
     use crate::columns::rank_key::{dqs_of, is_adult, length_of, order_key};
@@ -835,6 +836,7 @@ mod tests {
     use crate::filter::{AsOf, Filter, Sort, View};
     use crate::vocab::budget::{Budget, Spent};
     use crate::vocab::day::Day;
+    use crate::vocab::expected_taken::ExpectedTaken;
     use crate::vocab::name::DomainName;
     use crate::vocab::stage::Stage;
     use crate::vocab::suffix_rank::SuffixRank;
@@ -858,6 +860,7 @@ mod tests {
         listed: DropsByRank,
         records: ScoreRecords,
         suffix_ranks: SuffixRanks,
+        expected: ExpectedColumn,
         /// Names in rank order.
         rows: Vec<Row>,
     }
@@ -903,7 +906,11 @@ mod tests {
                 suffix_ranks.set(doc, SuffixRank::of(place, docs.len() as u32));
             }
         }
-        Built { listed, records, suffix_ranks, rows, tlds: table.tlds }
+        // Names of the first TLD have no model.
+        let of_row =
+            |(doc, row): (u32, &Row)| ExpectedTaken::new(doc * 7 % 101).filter(|_| row.tld != 0);
+        let expected = ExpectedColumn::new((0..).zip(&rows).map(of_row).collect());
+        Built { listed, records, suffix_ranks, expected, rows, tlds: table.tlds }
     }
 
     impl Row {
@@ -936,12 +943,15 @@ mod tests {
 
     impl Built {
         fn beside(&self) -> Beside<'_> {
-            Beside { tlds: &self.tlds, records: &self.records, suffix_ranks: &self.suffix_ranks }
+            let Built { tlds, records, suffix_ranks, expected, .. } = self;
+            Beside { tlds, records, suffix_ranks, expected }
         }
 
         fn ranks_within(&self, filter: &DropFilter, doc: u32) -> bool {
-            let most = filter.common.drop.max_suffix_rank;
+            let (most, least) =
+                (filter.common.drop.max_suffix_rank, filter.common.drop.expected_taken);
             most.is_none_or(|most| self.suffix_ranks.of(doc).is_some_and(|rank| rank <= most))
+                && least.is_none_or(|least| self.expected.of(doc).is_some_and(|it| it >= least))
         }
 
         fn check(&self, filter: &DropFilter, day: &DayStages, as_of: AsOf) {
@@ -1032,6 +1042,9 @@ mod tests {
         }
         if made.below(8) == 0 {
             common.drop.max_suffix_rank = Some(SuffixRank::best(1 + made.below(30) as u32));
+        }
+        if made.below(8) == 0 {
+            common.drop.expected_taken = ExpectedTaken::new(made.below(102) as u32);
         }
         DropFilter {
             common,

@@ -17,6 +17,7 @@ pub mod drop_history;
 pub mod drop_segment;
 pub mod drops_by_name;
 pub mod drops_by_rank;
+pub mod expected_taken;
 pub mod first_batches;
 #[cfg(test)]
 pub mod fixtures;

@@ -522,6 +522,7 @@ impl Layer {
             popularity_rank: self.drops_by_rank.popularity().best(doc),
             suffix_rank: self.suffix_ranks().of(doc),
             typo_of: self.typo_of(doc, known.label, signals.kind),
+            expected_taken: self.expected_taken().of(doc),
         })
     }
 

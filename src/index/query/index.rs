@@ -16,6 +16,7 @@ use crate::columns::day::DayStages;
 use crate::columns::drop_history::DropHistory;
 use crate::columns::drops_by_name::{DropsByName, StagedDrops};
 use crate::columns::drops_by_rank::DropsByRank;
+use crate::columns::expected_taken::ExpectedColumn;
 use crate::columns::hidden::{Hidden, NameOrders};
 use crate::columns::idn::IdnNames;
 use crate::columns::name_grams::NameGrams;
@@ -28,6 +29,7 @@ use crate::columns::tlds::Tlds;
 use crate::columns::typos::Typos;
 use crate::error::GenerationError;
 use crate::filter::{AsOf, Facet, View};
+use crate::query::expectation::Models;
 use crate::query::kept::Kept;
 use crate::query::outcome_tables::OutcomeTables;
 use crate::query::rows::{FacetValue, Lifecycle, Status};
@@ -55,6 +57,8 @@ pub struct Index {
     /// Every TLD, with its number in each layer.
     tlds: SharedTlds,
     days: Kept<AsOf, DayIndex, DAYS_KEPT>,
+    /// What names of a suffix are expected to become.
+    pub(super) models: Models,
     pub(super) outcomes: Kept<Day, OutcomeTables, OUTCOMES_KEPT>,
 }
 
@@ -68,6 +72,7 @@ pub struct Layer {
     first_place: u32,
     first_ordinal: u32,
     suffix_ranks: SuffixRanks,
+    expected: ExpectedColumn,
     /// Cache of [`Layer::newest_list`].
     newest_lists: OnceLock<Vec<Option<UnixMs>>>,
 }
@@ -221,10 +226,13 @@ impl Index {
 
     fn of_layers(manifest: Manifest, layers: Vec<Layer>) -> Index {
         let tlds = SharedTlds::new(&layers.iter().map(Layer::counted_tlds).collect::<Vec<_>>());
-        let (days, outcomes) = Default::default();
-        let mut index = Index { manifest, layers, tlds, days, outcomes };
+        let (days, models, outcomes) = Default::default();
+        let mut index = Index { manifest, layers, tlds, days, models, outcomes };
         let ranks = index.suffix_ranks();
         index.layers.iter_mut().zip(ranks).for_each(|(layer, ranks)| layer.suffix_ranks = ranks);
+        index.models = index.fit_models();
+        let expected = index.expected_columns(&index.models);
+        index.layers.iter_mut().zip(expected).for_each(|(layer, of)| layer.expected = of);
         index
     }
 
@@ -370,6 +378,7 @@ impl Layer {
             first_place: 0,
             first_ordinal: 0,
             suffix_ranks: SuffixRanks::default(),
+            expected: ExpectedColumn::default(),
             newest_lists: OnceLock::new(),
         }
     }
@@ -379,10 +388,15 @@ impl Layer {
         &self.suffix_ranks
     }
 
+    /// Returns the expected shares of names that are registered again, by doc.
+    pub(crate) fn expected_taken(&self) -> &ExpectedColumn {
+        &self.expected
+    }
+
     /// Returns the columns that conditions on dropped names read beside the drop list.
     pub(crate) fn beside(&self) -> Beside<'_> {
         let Generation { tlds, records, .. } = &*self.generation;
-        Beside { tlds, records, suffix_ranks: &self.suffix_ranks }
+        Beside { tlds, records, suffix_ranks: &self.suffix_ranks, expected: &self.expected }
     }
 
     /// Returns the names that are not visible.

@@ -17,7 +17,7 @@ use crate::vocab::name::DomainName;
 use crate::vocab::outcome::{Evidence, Horizon, Released, Verdict};
 
 /// Days of releases that a table counts, up to the last whose horizon is over.
-const WINDOW_DAYS: i32 = 365;
+pub(super) const WINDOW_DAYS: i32 = 365;
 /// Docs per parallel task.
 const DOCS_PER_PIECE: u32 = 1 << 16;
 /// Names with this number of words or more are one group.

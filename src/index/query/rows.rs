@@ -8,6 +8,7 @@ pub use crate::columns::typos::Popular;
 use crate::scorer::{Signals, Words};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::expected_taken::ExpectedTaken;
 use crate::vocab::kind::Kind;
 use crate::vocab::named::named_enum;
 use crate::vocab::popularity::{ListId, ListRank, PopularityList};
@@ -119,6 +120,10 @@ pub struct DropRow<'a> {
     /// The popular name whose label this one misspells; `null` for other labels.
     #[schema(value_type = Option<TypoOf>, required)]
     pub typo_of: Option<&'a Popular>,
+    /// Percent of names like this one that are expected to be registered again within a week of the release;
+    /// `null` for a suffix without enough known outcomes.
+    #[schema(value_type = Option<u8>, minimum = 0, maximum = 100, required)]
+    pub expected_taken: Option<ExpectedTaken>,
 }
 
 /// A name in the first 2,000 of a popularity list.

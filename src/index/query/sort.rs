@@ -115,7 +115,7 @@ impl Layer {
         let mut docs = match filter.sort.key {
             SortKey::Name => self.by_name(filter, &matches, total, wanted),
             SortKey::Rank => self.by_popularity(filter, &mut matches, wanted),
-            SortKey::SuffixRank => self.by_key(filter, &matches, wanted),
+            SortKey::SuffixRank | SortKey::ExpectedTaken => self.by_key(filter, &matches, wanted),
             _ if total <= FEW => self.by_key(filter, &matches, wanted),
             SortKey::Dqs => self.by_score(filter, &matches, wanted),
             SortKey::Listed => self.by_list(filter, &mut matches, wanted),
@@ -286,7 +286,8 @@ impl Layer {
             | SortKey::Name
             | SortKey::Listed
             | SortKey::Rank
-            | SortKey::SuffixRank => None,
+            | SortKey::SuffixRank
+            | SortKey::ExpectedTaken => None,
         }
     }
 
@@ -555,9 +556,12 @@ fn possible_numbers(filter: &DropFilter, as_of: AsOf) -> RangeInclusive<u16> {
             }
             days
         }
-        SortKey::Dqs | SortKey::Name | SortKey::Listed | SortKey::Rank | SortKey::SuffixRank => {
-            0..=u16::MAX
-        }
+        SortKey::Dqs
+        | SortKey::Name
+        | SortKey::Listed
+        | SortKey::Rank
+        | SortKey::SuffixRank
+        | SortKey::ExpectedTaken => 0..=u16::MAX,
     }
 }
 
@@ -575,6 +579,9 @@ impl Layer {
             SortKey::Rank => drops.popularity().best(doc).map_or(NO_RANK, |best| best.get().into()),
             SortKey::SuffixRank => {
                 self.suffix_ranks().of(doc).map_or(0, |rank| rank.tenths().into())
+            }
+            SortKey::ExpectedTaken => {
+                self.expected_taken().of(doc).map_or(0, |it| u64::from(it.percent()) + 1)
             }
         }
     }

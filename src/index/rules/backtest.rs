@@ -356,12 +356,15 @@ fn without_today(filter: &Filter, period: BacktestPeriod) -> (Filter, Filter) {
 pub fn ignored(query: &RuleQuery) -> Vec<&'static str> {
     let RuleQuery { common, stages, .. } = query;
     let DropConditions { dropped, release, listed_since, max_suffix_rank, .. } = &common.drop;
+    let expected = common.drop.expected_taken;
     let all = [
         ("stages", *stages != StageSet::ACTIVE),
         ("releaseFrom, releaseTo", !release.is_open()),
         ("droppedFrom, droppedTo", !dropped.is_open()),
         ("listedSince", listed_since.is_some()),
         ("maxSuffixRank", max_suffix_rank.is_some()),
+        // It was fitted to the outcomes that are counted.
+        ("expectedTaken", expected.is_some()),
     ];
     all.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name).collect()
 }
