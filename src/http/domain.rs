@@ -12,6 +12,7 @@ use crate::body::{JsonBody, Patch};
 use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
 use crate::index::PipelineDrop;
+use crate::index::query::expectation::model::{Expectation, Model};
 use crate::index::query::rows::{PopularityFact, Status};
 use crate::json;
 use crate::response::Timestamp;
@@ -21,7 +22,9 @@ use crate::service::error::ApiError;
 use crate::service::watchlist;
 use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
+use crate::vocab::expected_taken::ExpectedTaken;
 use crate::vocab::name::DomainName;
+use crate::vocab::outcome::Completeness;
 use crate::vocab::release_time::{Certainty, ReleaseTime};
 use crate::vocab::stage::Stage;
 use crate::watchlist::AvailabilityResponse;
@@ -64,10 +67,43 @@ pub struct DossierResponse<'a> {
     /// within six hours.
     #[schema(required)]
     availability: Option<AvailabilityResponse>,
+    /// Share of names like it that are expected to be registered again soon; `null` for a name that never
+    /// dropped, and for a suffix without enough known outcomes.
+    #[schema(required)]
+    expectation: Option<ExpectationJson>,
     /// Ranks on popularity lists; empty for a name that never dropped. They are not part of the
     /// score.
     popularity: Vec<PopularityFact>,
     feedback: Feedback,
+}
+
+/// Expected share of names with the score, length, earlier drops and other suffixes of a name that are
+/// registered again within a week of their release. It is not part of the score.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Expectation)]
+pub struct ExpectationJson {
+    /// From 0 to 1.
+    share: f64,
+    /// Bounds of the 95 % interval.
+    low: f64,
+    high: f64,
+    /// Days after the release.
+    horizon: i32,
+    /// Completeness of the lists; if it is `partial`, the share is a lower bound.
+    label: Completeness,
+}
+
+impl ExpectationJson {
+    fn new(expected: Expectation, model: &Model) -> ExpectationJson {
+        let rounded = |share: f64| (share * 10_000.0).round() / 10_000.0;
+        ExpectationJson {
+            share: rounded(expected.share),
+            low: rounded(expected.low),
+            high: rounded(expected.high),
+            horizon: ExpectedTaken::HORIZON.days(),
+            label: model.shown,
+        }
+    }
 }
 
 /// The caller's vote, and the totals that include it.
@@ -132,6 +168,7 @@ pub async fn find_domain(
         return Ok(not_modified);
     }
     let release = dossier.release.map(|release| ReleaseTime::of(dossier.tld, release));
+    let expected = index.expectation_of(&domain);
     let body = json::json_bytes(&DossierResponse {
         domain: &domain,
         tld: dossier.tld,
@@ -145,6 +182,7 @@ pub async fn find_domain(
         drop_predicted_at: dossier.drop_predicted_at,
         latest_drop: dossier.latest_drop,
         availability: seen.as_ref().map(AvailabilityResponse::new),
+        expectation: expected.map(|(of, model)| ExpectationJson::new(of, model)),
         popularity: dossier.popularity,
         feedback,
     })?;

@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 
 use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
+use crate::index::query::expectation::model::Model;
 use crate::index::query::index::Index;
 use crate::index::query::outcome_tables::{
     Group, HorizonShare, OutcomeRow, OutcomeTables, ScoreBand,
@@ -21,8 +22,9 @@ use crate::service::app::{App, Now};
 use crate::service::error::ApiError;
 use crate::service::work;
 use crate::vocab::day::Day;
+use crate::vocab::expected_taken::ExpectedTaken;
 use crate::vocab::kind::Kind;
-use crate::vocab::outcome::{Auc, Horizon, Share};
+use crate::vocab::outcome::{Auc, Completeness, Horizon, Share};
 use crate::vocab::tld;
 
 /// Estimated cost in microseconds without counting.
@@ -43,6 +45,8 @@ pub struct OutcomesResponse<'a> {
     #[schema(value_type = u32)]
     count: usize,
     rows: Vec<OutcomeJson<'a>>,
+    /// Models of the expectation, `expectedTaken` of the drops list, up to the newest list.
+    models: Vec<ModelJson<'a>>,
     /// How the shares are counted.
     method: &'static str,
     /// Members that have the values of today, even if `asOf` is earlier.
@@ -108,6 +112,69 @@ pub struct WithinJson {
     auc: Option<Auc>,
 }
 
+/// The model from which the expectation of the names of a suffix follows.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = OutcomeModel)]
+pub struct ModelJson<'a> {
+    tld: &'a str,
+    /// Completeness of the lists; expectations from `partial` ones are lower bounds.
+    label: Completeness,
+    /// Days after the release.
+    horizon: i32,
+    /// Names from which it was fitted, and those of them that were registered again.
+    n: u64,
+    count: u64,
+    /// First and last release.
+    #[schema(value_type = String, format = Date)]
+    from: Day,
+    #[schema(value_type = String, format = Date)]
+    to: Day,
+    /// How well a model of the earlier releases predicted the last ones; null for too few.
+    #[schema(required)]
+    test: Option<ModelTest>,
+}
+
+/// How well a model predicted names that it was not fitted to.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelTest {
+    /// Names released from `from` on, and those of them that were registered again.
+    n: u64,
+    count: u64,
+    #[schema(value_type = String, format = Date)]
+    from: Day,
+    /// Mean squared difference of expectation and outcome (Brier score): 0 is perfect.
+    brier: f64,
+    /// The same with the share of all earlier names as the expectation of each.
+    brier_of_mean: f64,
+    /// How well the expectation orders the names; null with fewer than 300 names that were registered
+    /// again, or that were not.
+    #[schema(required)]
+    auc: Option<Auc>,
+    /// How well the score alone orders them.
+    #[schema(required)]
+    auc_of_score: Option<Auc>,
+}
+
+impl<'a> ModelJson<'a> {
+    fn new(tld: &'a str, model: &Model) -> ModelJson<'a> {
+        let rounded = |brier: f64| (brier * 100_000.0).round() / 100_000.0;
+        let test = model.test.map(|test| ModelTest {
+            n: test.of.names,
+            count: test.of.taken,
+            from: test.from,
+            brier: rounded(test.brier),
+            brier_of_mean: rounded(test.brier_of_mean),
+            auc: test.auc,
+            auc_of_score: test.auc_of_score,
+        });
+        let Model { shown, all, from, to, .. } = *model;
+        let (horizon, n, count) = (ExpectedTaken::HORIZON.days(), all.names, all.taken);
+        ModelJson { tld, label: shown, horizon, n, count, from, to, test }
+    }
+}
+
 /// The requested groups.
 struct OutcomeQuery {
     tld: Option<String>,
@@ -159,6 +226,13 @@ impl OutcomeQuery {
             _ => tables.nearest(tld, band, kind).into_iter().collect(),
         });
         rows.into_iter().filter_map(|row| self.shaped(index, &tables, row)).collect()
+    }
+
+    /// Returns the model of the suffix that was asked for, or every model.
+    fn models<'a>(&self, index: &'a Index) -> Vec<ModelJson<'a>> {
+        let wanted = |tld: &str| self.tld.as_deref().is_none_or(|wanted| wanted == tld);
+        let models = index.models().filter(|(tld, _)| wanted(tld));
+        models.map(|(tld, model)| ModelJson::new(tld, model)).collect()
     }
 
     /// Returns a row with the horizon that was asked for; `None` if the lists cannot show that.
@@ -250,8 +324,9 @@ pub async fn list_outcomes(
             rows.push(asked.unknown(tld));
         }
         let (as_of, count) = (asked.as_of, rows.len());
-        let response =
-            OutcomesResponse { as_of, count, rows, method: METHOD, today_values: ["dqs"] };
+        let models = asked.models(&index);
+        let (method, today_values) = (METHOD, ["dqs"]);
+        let response = OutcomesResponse { as_of, count, rows, models, method, today_values };
         json::json_bytes(&response)
     });
     Ok(tag.on(json::json_response(body.await?)))

@@ -52,6 +52,7 @@ named_enum! {
         PopularityRank = "popularityRank",
         SuffixRank = "suffixRank",
         TypoOf = "typoOf",
+        ExpectedTaken = "expectedTaken",
     }
 }
 
@@ -209,6 +210,10 @@ fn push_value(row: &DropRow<'_>, member: Member, out: &mut Vec<u8>) {
             }
             None => push(out, "null"),
         },
+        Member::ExpectedTaken => match row.expected_taken {
+            Some(expected) => push_number(out, expected.percent()),
+            None => push(out, "null"),
+        },
     }
 }
 
@@ -295,6 +300,9 @@ pub fn push_drop_columns(row: &DropRow<'_>, members: &[Member], out: &mut Vec<u8
                 row.suffix_rank.iter().for_each(|rank| push_suffix_rank(out, *rank));
             }
             Member::TypoOf => row.typo_of.iter().for_each(|popular| push(out, &popular.name)),
+            Member::ExpectedTaken => {
+                row.expected_taken.iter().for_each(|expected| push_number(out, expected.percent()));
+            }
             Member::Kind => push(out, row.kind.as_str()),
             Member::Signals => {
                 let mut json = Vec::new();
@@ -500,6 +508,7 @@ mod tests {
     use crate::index::query::rows::Status;
     use crate::scorer::{Scorer, Scratch, Spread};
     use crate::vocab::dqs::Dqs;
+    use crate::vocab::expected_taken::ExpectedTaken;
     use crate::vocab::name::DomainName;
     use crate::vocab::popularity::ListRank;
     use crate::vocab::release_time::Certainty;
@@ -594,6 +603,7 @@ mod tests {
                     popularity_rank: ListRank::new(12_345),
                     suffix_rank: SuffixRank::from_tenths(4),
                     typo_of: None,
+                    expected_taken: ExpectedTaken::new(31),
                 };
                 let signals = serde_json::to_string(&scored.signals).expect("signals");
                 let (domain, tld, length, dqs) = (row.name, row.tld, row.length, row.dqs);
@@ -611,7 +621,7 @@ mod tests {
                          \"releaseCertainty\":\"window\",\"releaseWindowMinutes\":60,\"daysToRelease\":-3,\"words\":{words},\
                          \"language\":{language},\"kind\":\"{}\",\"otherTlds\":12,\
                          \"dropCount\":2,\"listedAt\":\"2026-03-16T01:02:03.045Z\",\
-                         \"popularityRank\":12345,\"suffixRank\":0.4,\"typoOf\":null}}",
+                         \"popularityRank\":12345,\"suffixRank\":0.4,\"typoOf\":null,\"expectedTaken\":31}}",
                         scored.signals.kind
                     )
                 );

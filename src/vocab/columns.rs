@@ -22,6 +22,8 @@ named_enum! {
         Popularity = "popularity",
         /// Place among the drops of its suffix.
         SuffixRank = "suffix-rank",
+        /// Percent of names like it that are expected to be registered within a week.
+        ExpectedTaken = "expected-taken",
         Dropped = "dropped",
         Listed = "listed",
         /// Days to the release.

@@ -96,6 +96,8 @@ async fn find_domain(
         let (dqs, _, signals) = known.scored();
         let outcome = index.outcome_of(domain.tld(), dqs, signals.kind, as_of.today);
         let outcome = outcome.map(|row| row.sentence(domain.tld()));
+        let expected = index.expectation_of(&domain);
+        let expected = expected.map(|(of, model)| model.sentence(of, domain.tld()));
         let (owned, now) = (owned.as_deref(), viewer.now);
         let dossier = DossierPage {
             domain: &domain,
@@ -107,6 +109,7 @@ async fn find_domain(
             registry,
             links,
             outcome,
+            expected,
         };
         let all = [&votes::NOTICES[..], &registry::NOTICES[..]].concat();
         let notice = notice::shown(&all, query.as_deref());
@@ -169,6 +172,7 @@ struct DossierPage<'a> {
     links: &'a Links,
     /// Outcomes of names like this one, in a sentence.
     outcome: Option<String>,
+    expected: Option<String>,
 }
 
 impl DossierPage<'_> {
@@ -248,6 +252,7 @@ impl DossierPage<'_> {
                         @if let Some(outcome) = &self.outcome {
                             p.detail.outcome { (outcome) " " a href="/docs/outcomes" { "How it is counted" } }
                         }
+                        @if let Some(expected) = &self.expected { p.detail.outcome { (expected) } }
                     }
                     div.cell { h2 { "Drops" } (self.release()) }
                     div.cell { h2 { "Registry (RDAP)" } (self.registry.cell(self.domain, self.drop().map(|drop| drop.release.day), self.owned.is_some(), self.now)) }

@@ -53,6 +53,7 @@ pub fn word(column: Column) -> &'static str {
         Column::Drops => "Drops so far",
         Column::Popularity => "Popularity rank",
         Column::SuffixRank => "Within its TLD",
+        Column::ExpectedTaken => "Taken soon",
         Column::Dropped => "Left the zone",
         Column::Listed => "First listed",
         Column::Days => "Days to drop",
@@ -66,6 +67,9 @@ pub fn word(column: Column) -> &'static str {
 pub fn about(column: Column) -> Option<&'static str> {
     match column {
         Column::Due => Some("Expected by the calendar"),
+        Column::ExpectedTaken => {
+            Some("Share of names like it that are expected to be registered again within a week")
+        }
         Column::Checked => Some("What registries and the DNS said in the last hours, if you asked"),
         _ => None,
     }
@@ -78,6 +82,7 @@ pub fn sort(column: Column) -> Option<SortKey> {
         Column::Tlds => Some(SortKey::Tlds),
         Column::Popularity => Some(SortKey::Rank),
         Column::SuffixRank => Some(SortKey::SuffixRank),
+        Column::ExpectedTaken => Some(SortKey::ExpectedTaken),
         Column::Dropped => Some(SortKey::Dropped),
         Column::Listed => Some(SortKey::Listed),
         Column::Due | Column::Days => Some(SortKey::Release),
@@ -91,7 +96,7 @@ pub fn class(column: Column) -> &'static str {
         Column::Why => "why",
         Column::Length => "length",
         Column::Tlds => "tlds",
-        Column::Drops | Column::Popularity | Column::Days => "n",
+        Column::Drops | Column::Popularity | Column::Days | Column::ExpectedTaken => "n",
         Column::Due => "due",
         Column::State => "state",
         Column::Words | Column::SuffixRank | Column::Checked => "text",
@@ -124,6 +129,7 @@ pub fn cell(column: Column, drop: &DropRow<'_>, place: Lifecycle, shown: &Shown)
                 Column::Drops => (drop.drop_count),
                 Column::Popularity => @match drop.popularity_rank { Some(rank) => (grouped(rank.get().into())), None => (missing()) },
                 Column::SuffixRank => @match drop.suffix_rank { Some(rank) => { "best " (rank) " % of ." (to_unicode(drop.tld)) }, None => (missing()) },
+                Column::ExpectedTaken => @match drop.expected_taken { Some(expected) => { (expected) " %" }, None => (missing()) },
                 Column::Dropped => (day(place.dropped, today)),
                 Column::Listed => @match Day::from_instant(drop.listed_at.instant()) { Some(listed) => (day(listed, today)), None => (missing()) },
                 Column::Days => (drop.days_to_release),

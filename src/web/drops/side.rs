@@ -10,6 +10,7 @@ use crate::index::Total;
 use crate::index::filter::Facet;
 use crate::index::query::rows::FacetValue;
 use crate::vocab::day::Day;
+use crate::vocab::expected_taken::ExpectedTaken;
 use crate::vocab::language::LanguageCode;
 use crate::vocab::name::to_unicode;
 use crate::vocab::popularity::ListRank;
@@ -248,9 +249,10 @@ const PAIRS: [(&str, &str, &str, &str); 4] = [
     ("Words", "min_words", "max_words", "15"),
     ("Other TLDs", "min_tlds", "max_tlds", ""),
 ];
-const NUMBERS: [(&str, &str, u32); 2] = [
+const NUMBERS: [(&str, &str, u32); 3] = [
     ("Popularity rank at most", "max_rank", ListRank::MAX),
     ("Best % of its TLD", "max_suffix_rank", 100),
+    ("Taken soon, % at least", "expected_taken", ExpectedTaken::PERCENT_MAX),
 ];
 const DATES: [(&str, &str, &str); 2] =
     [("Drops", "release_from", "release_to"), ("Left the zone", "dropped_from", "dropped_to")];
