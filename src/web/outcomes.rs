@@ -9,6 +9,7 @@ use crate::Web;
 use crate::components::{date, grouped, panel};
 use crate::error::PageError;
 use crate::index::Index;
+use crate::index::query::expectation::model::{Model, Test};
 use crate::index::query::outcome_tables::{
     Group, HorizonShare, OutcomeRow, OutcomeTables, ScoreBand, percent,
 };
@@ -16,6 +17,7 @@ use crate::layout::{NavItem, Page};
 use crate::service::work;
 use crate::viewer::Viewer;
 use crate::vocab::day::Day;
+use crate::vocab::expected_taken::ExpectedTaken;
 use crate::vocab::name::to_unicode;
 use crate::vocab::outcome::{Auc, Completeness, Horizon};
 
@@ -52,7 +54,7 @@ fn main(index: &Index, today: Day) -> Markup {
             p { "No list shows outcomes yet. Zone files and lists of all names of a registry do, from the second day on, and lists of new registrations." }
         }
         @for &(tld, shown) in suffixes.iter().take(SUFFIXES_MAX) {
-            (suffix(index.tlds().name(tld), &tables, (tld, shown), today))
+            (suffix(index, &tables, (tld, shown), today))
         }
         @if suffixes.len() > SUFFIXES_MAX { p.soft { "And " (suffixes.len() - SUFFIXES_MAX) " suffixes with fewer names." } }
     }
@@ -60,11 +62,12 @@ fn main(index: &Index, today: Day) -> Markup {
 
 /// Renders the bands of a suffix, as far as lists of one completeness show them.
 fn suffix(
-    name: &str,
+    index: &Index,
     tables: &OutcomeTables,
     (tld, shown): (u16, Completeness),
     today: Day,
 ) -> Markup {
+    let name = index.tlds().name(tld);
     let bands = ScoreBand::all().map(Group::Band);
     let rows: Vec<(String, OutcomeRow)> = bands
         .chain([Group::Suffix])
@@ -83,6 +86,7 @@ fn suffix(
         Completeness::Partial => "at least, by lists of new registrations",
         Completeness::LaterList => "at least, by later drops of the same names",
     };
+    let model = index.model_of(name).filter(|model| model.shown == shown);
     let content = html! {
         p.soft { "Registered again, " (lists) ". Releases from " (date(all.from, today)) " to " (date(all.to, today)) "." }
         div.table tabindex="0" role="region" aria-label={ "Outcomes of ." (to_unicode(name)) } {
@@ -102,6 +106,7 @@ fn suffix(
             }
         }
         p { (order(tables, (tld, shown), &horizons)) }
+        @if let Some(model) = model { p { (expectation(model)) } }
     };
     let id = format!("{name}-{shown}");
     panel(&id, &format!(".{}", to_unicode(name)), content)
@@ -127,6 +132,26 @@ fn cell(row: &OutcomeRow, horizon: Horizon) -> Markup {
         br;
         span.soft { (percent(share.low)) "–" (percent(share.high)) " of " (grouped(*names)) }
     }
+}
+
+/// Says how well a model predicted the last releases.
+fn expectation(model: &Model) -> String {
+    let Some(Test { of, brier, brier_of_mean, auc, auc_of_score, .. }) = model.test else {
+        return "Expectation: too few releases to test it.".to_owned();
+    };
+    let mut text = format!(
+        "Expectation within {}, tested on the last {} releases: mean squared error {brier:.4}, against \
+         {brier_of_mean:.4} for the share of all names",
+        within(ExpectedTaken::HORIZON),
+        grouped(of.names),
+    );
+    if let (Some(auc), Some(of_score)) = (auc, auc_of_score) {
+        text += &format!(
+            "; it wins {:.2} of the pairs, the score alone {:.2}",
+            auc.value, of_score.value
+        );
+    }
+    text + "."
 }
 
 /// Says how well the score orders outcomes.

@@ -4,9 +4,9 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::io::Read;
+use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use dropdex::index::filter::AsOf;
@@ -76,14 +76,14 @@ fn labels() -> Vec<Label> {
     labels
 }
 
-/// Writes the zone file of each day.
-fn zone_files(site: &Site, zone: &str, labels: &[Label]) -> Vec<String> {
+/// Writes the zone file of each day up to `last`.
+fn zone_files(site: &Site, zone: &str, labels: &[Label], last: Day) -> Vec<String> {
     // Some names left the zone twice.
     let mut names: BTreeMap<&str, Vec<&Label>> = BTreeMap::new();
     for label in labels.iter().filter(|it| it.name.ends_with(zone)) {
         names.entry(&label.name).or_default().push(label);
     }
-    let days = day(LAST).days_since(day(FIRST));
+    let days = last.days_since(day(FIRST));
     let file = |number: i32| {
         let on = day(FIRST).plus(number);
         let mut text = format!("$ORIGIN {zone}.\n@ 900 SOA a. b. {} 1 1 1 1\n", 1 + number);
@@ -94,7 +94,7 @@ fn zone_files(site: &Site, zone: &str, labels: &[Label]) -> Vec<String> {
             }
         }
         // The days of zone files count once a later list has a row.
-        if on < day(LAST).plus(-3) {
+        if on < last.plus(-3) {
             writeln!(text, "lastdrop.{zone}. NS ns1.x.").expect("text");
         }
         writeln!(text, "@ 900 SOA a. b. {} 1 1 1 1", 1 + number).expect("text");
@@ -215,7 +215,7 @@ fn zones_fed_day_by_day_give_the_outcomes_of_an_independent_script() {
     let (site, labels) = (Site::new(), labels());
     for (zone, _) in ZONES {
         let mut args = vec!["ingest".to_owned(), "--local".to_owned(), "--no-rebuild".to_owned()];
-        args.extend(zone_files(&site, zone, &labels));
+        args.extend(zone_files(&site, zone, &labels, day(LAST)));
         site.ok(&args);
     }
     site.ok(&["rebuild"]);
@@ -377,6 +377,121 @@ fn speaks(site: &Site, expected: &Value) {
         let page = client.get("/domain/0o.nu");
         page.text().contains("were registered again within 400 days")
     });
+}
+
+/// Returns the expected share and its bounds by drop, from an independent script.
+fn fitted(drops: &str) -> BTreeMap<String, [f64; 3]> {
+    let mut script = Command::new(tools::python())
+        .arg(folder().join("fit.py"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    script.stdin.take().expect("a pipe").write_all(drops.as_bytes()).expect("it reads");
+    let output = script.wait_with_output().expect("it ends");
+    assert!(output.status.success());
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn expectations_are_those_of_an_independent_fit() {
+    let (site, last) = (Site::new(), day("2024-04-10"));
+    let mut labels = labels();
+    labels.retain(|label| label.name.ends_with(".nu"));
+    // Other suffixes have some of the labels.
+    let mut others = String::new();
+    for (at, label) in labels.iter().enumerate() {
+        let (name, _) = label.name.split_once('.').expect("a suffix");
+        for tld in ["com", "de", "org"].iter().take(at % 4) {
+            writeln!(others, "{name}.{tld}").expect("text");
+        }
+    }
+    let others = site.write("others.txt", others);
+    let path = others.to_str().expect("UTF-8");
+    let how = ["--local", "--no-rebuild", "--format", "names", "--observed-at", FIRST];
+    let dropped = ["--drop-date", "2022-01-01"];
+    site.ok(&[&["ingest"], &how[..], &dropped, &[path]].concat());
+    let mut args = vec!["ingest".to_owned(), "--local".to_owned(), "--no-rebuild".to_owned()];
+    args.extend(zone_files(&site, "nu", &labels, last));
+    site.ok(&args);
+    site.ok(&["rebuild"]);
+
+    let index = open_current(&site.index()).expect("opens").index;
+    let as_of = AsOf { today: last, catch_days: 5 };
+    let (mut drops, mut of_names) = (String::new(), BTreeMap::new());
+    labels.sort_by_key(|label| label.left);
+    let mut earlier = BTreeMap::<&str, usize>::new();
+    for label in &labels {
+        let name = DomainName::parse(&label.name).expect("a name");
+        let before = earlier.entry(&label.name).or_default();
+        let dqs = index.facts(&name, as_of).expect("known").dqs;
+        let others = index.family(name.label(), as_of).len() - 1;
+        let drop = format!("{dqs},{},{before},{others}", name.length());
+        *before += 1;
+        if !label.is_renewed && label.left.plus(67) <= last.plus(-7) {
+            let is_taken = label.days.is_some_and(|days| days <= 7);
+            writeln!(drops, "{drop},{}", u8::from(is_taken)).expect("text");
+        }
+        of_names.insert(name, drop);
+    }
+    let expected = fitted(&drops);
+    let mut compared = 0;
+    for (name, drop) in &of_names {
+        let (found, model) = index.expectation_of(name).expect("it dropped");
+        assert_eq!((model.shown, model.all.names), (Completeness::Complete, 2_624));
+        let Some(shares) = expected.get(drop) else { continue };
+        for (found, expected) in [found.share, found.low, found.high].iter().zip(shares) {
+            assert!((found - expected).abs() < 1e-6, "{name} {drop}: {found} {expected}");
+        }
+        compared += 1;
+    }
+    assert!(compared > 2_500, "{compared}");
+    shows_expectations(&site, &index, last);
+}
+
+/// Asks for expectations over HTTP: filter, order, dossier, models and the page.
+fn shows_expectations(site: &Site, index: &Index, today: Day) {
+    let server = site.serve(&today.to_string());
+    let mut client = server.client_with(&site.account("a@example.com", "pro"));
+    let mut all = client.get("/api/v1/drops?view=all&limit=1000&sort=expected_taken").json();
+    let rows = all["drops"].as_array_mut().expect("rows");
+    let percents: Vec<u64> =
+        rows.iter().map(|row| row["expectedTaken"].as_u64().expect("a percentage")).collect();
+    assert!(percents.is_sorted_by(|one, next| one >= next) && percents[0] > 10, "{percents:?}");
+    for row in rows.iter() {
+        let name = DomainName::parse(row["name"].as_str().expect("a name")).expect("a name");
+        let (expected, _) = index.expectation_of(&name).expect("it dropped");
+        assert_eq!(row["expectedTaken"], json!((expected.share * 100.0).round() as u64), "{name}");
+    }
+    let least = percents[percents.len() / 10];
+    let some = client.get(&format!("/api/v1/drops?view=all&expected_taken={least}&total=exact"));
+    let above = percents.iter().filter(|percent| **percent >= least).count();
+    assert_eq!(some.json()["total"], json!(above), "{least}");
+    let csv = client
+        .get("/api/export/drops?view=all&columns=name,expectedTaken&sort=expected_taken&limit=1");
+    assert!(csv.text().ends_with(&format!(",{}\r\n", percents[0])), "{}", csv.text());
+
+    let best = rows[0]["name"].as_str().expect("a name");
+    let dossier = client.get(&format!("/api/v1/domain/{best}")).json();
+    let expectation = &dossier["expectation"];
+    assert_eq!((&expectation["horizon"], &expectation["label"]), (&json!(7), &json!("complete")));
+    let share = expectation["share"].as_f64().expect("a share");
+    assert_eq!((share * 100.0).round() as u64, percents[0]);
+    let page = client.get(&format!("/domain/{best}"));
+    let page = page.text();
+    assert!(page.contains("are expected to be registered again within a week ("), "{page}");
+
+    let models = client.get("/api/v1/outcomes?tld=nu").json();
+    let model = &models["models"][0];
+    assert_eq!((&model["n"], &model["count"]), (&json!(2_624), &json!(89)));
+    let test = &model["test"];
+    assert!(test["brier"].as_f64() < test["brierOfMean"].as_f64(), "{test}");
+    assert!(client.get("/outcomes").text().contains("Expectation"));
+    for query in ["expected_taken=101", "expected_taken=some", "expected_taken=-1"] {
+        let refused = client.get(&format!("/api/v1/drops?{query}"));
+        assert_eq!(refused.status, 400, "{query}");
+        assert!(refused.text().contains("must be an integer from 0 to 100"), "{}", refused.text());
+    }
 }
 
 /// Of samples of the labels, the stated share of intervals contains the share of all labels.

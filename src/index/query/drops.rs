@@ -439,8 +439,10 @@ impl Layer {
         day: &LayerDay,
         visit: impl FnMut(usize, &[u64]),
     ) -> Result<Option<Sample>, QueryError> {
-        // The best of each suffix are close together, so a sample would miss many of them.
-        if filter.common.drop.max_suffix_rank.is_some() {
+        // The best of each suffix are close together, and so are names that are expected to be taken, so a
+        // sample would miss many of them.
+        let drop = &filter.common.drop;
+        if drop.max_suffix_rank.is_some() || drop.expected_taken.is_some() {
             return Ok(None);
         }
         let (beside, sampling) = (self.beside(), Sampling::default());

@@ -432,7 +432,7 @@ pub struct DropsQuery {
 }
 
 /// Members of a row of drops.
-pub const MEMBERS: [&str; 22] = [
+pub const MEMBERS: [&str; 23] = [
     "name",
     "tld",
     "length",
@@ -455,10 +455,21 @@ pub const MEMBERS: [&str; 22] = [
     "popularityRank",
     "suffixRank",
     "typoOf",
+    "expectedTaken",
 ];
 /// Sort keys of drops.
-pub const SORTS: [&str; 9] =
-    ["dqs", "release", "dropped", "length", "name", "tlds", "listed", "rank", "suffix_rank"];
+pub const SORTS: [&str; 10] = [
+    "dqs",
+    "release",
+    "dropped",
+    "length",
+    "name",
+    "tlds",
+    "listed",
+    "rank",
+    "suffix_rank",
+    "expected_taken",
+];
 /// Facets of drops.
 pub const FACETS: [&str; 8] =
     ["tld", "stage", "length", "dqs", "release", "language", "kind", "suffix_rank"];
@@ -779,8 +790,11 @@ impl Model {
             })
             .collect();
         let sort = query.sort.unwrap_or("dqs");
-        let natural =
-            if ["dqs", "dropped", "tlds", "listed"].contains(&sort) { "desc" } else { "asc" };
+        let natural = if ["dqs", "dropped", "tlds", "listed", "expected_taken"].contains(&sort) {
+            "desc"
+        } else {
+            "asc"
+        };
         let descending = query.order.unwrap_or(natural) == "desc";
         if sort == "name" {
             found.sort_by(|left, right| left.ascii.cmp(&right.ascii));
@@ -800,6 +814,8 @@ impl Model {
                 // Names that are on no list come after every rank.
                 "rank" => name.best_rank().map_or(i64::MAX, |best| best as i64),
                 "suffix_rank" => name.suffix_rank.expect("it is on the list") as i64,
+                // No suffix has a model.
+                "expected_taken" => 0,
                 _ => name.first_listed[&latest.date].1,
             };
             if descending { -value } else { value }
@@ -862,6 +878,7 @@ fn row(name: &Name, members: &[&str], today: Day) -> Value {
             "otherTlds" => json!(name.spread - 1),
             "dropCount" => json!(name.drops()),
             "popularityRank" => json!(name.best_rank()),
+            "expectedTaken" => Value::Null,
             "typoOf" => match &name.typo_of {
                 Some((rank, of)) => json!({"name": of, "rank": rank}),
                 None => Value::Null,
