@@ -10,6 +10,7 @@ pub mod family;
 pub mod index;
 mod kept;
 pub(crate) mod merge;
+pub mod outcome_months;
 pub mod outcome_tables;
 pub mod outcomes;
 pub mod overview;

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
+use crate::query::outcome_months::OutcomeHistory;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::kind::Kind;
@@ -14,7 +15,7 @@ use crate::vocab::outcome::{Auc, Completeness, Horizon, Share};
 /// A group of fewer names has no row of its own.
 pub const NAMES_MIN: u64 = 100;
 /// Number of scores, 0 to 100.
-const SCORES: usize = 101;
+pub(super) const SCORES: usize = 101;
 
 /// Ten scores, from 0-9 to 90-100.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -129,6 +130,8 @@ pub struct OutcomeTables {
     unknown: FxHashMap<(u16, Group), Counts>,
     /// By TLD number and completeness, then by score and horizon.
     scores: FxHashMap<(u16, Completeness), Vec<[Count; Horizon::ALL.len()]>>,
+    /// By TLD number and completeness.
+    histories: FxHashMap<(u16, Completeness), OutcomeHistory>,
 }
 
 /// The share of a group within a horizon.
@@ -211,7 +214,11 @@ pub fn percent(share: f64) -> String {
 }
 
 impl OutcomeTables {
-    pub(super) fn new(as_of: Day, tally: &Tally) -> OutcomeTables {
+    pub(super) fn new(
+        as_of: Day,
+        tally: &Tally,
+        histories: FxHashMap<(u16, Completeness), OutcomeHistory>,
+    ) -> OutcomeTables {
         let (mut counts, mut unknown) = (FxHashMap::default(), FxHashMap::default());
         let mut scores = FxHashMap::default();
         for (&(tld, shown, groups), more) in tally {
@@ -246,13 +253,23 @@ impl OutcomeTables {
                 all.unknown += lost.names;
             }
         }
-        OutcomeTables { as_of, counts, unknown, scores }
+        OutcomeTables { as_of, counts, unknown, scores, histories }
     }
 
     /// Returns how well the score orders the names of a suffix; `None` for too few.
     pub fn auc(&self, tld: u16, shown: Completeness, horizon: Horizon) -> Option<Auc> {
         let scores = self.scores.get(&(tld, shown))?.iter().map(|all| &all[horizon as usize]);
         Auc::of(scores.map(|count| (count.names, count.taken)))
+    }
+
+    /// Returns the outcomes of a suffix by month of release; `None` if no list shows them.
+    pub fn history(&self, tld: u16, shown: Completeness) -> Option<&OutcomeHistory> {
+        self.histories.get(&(tld, shown))
+    }
+
+    /// Returns all histories, with TLD number and completeness, in no order.
+    pub fn histories(&self) -> impl Iterator<Item = (u16, Completeness, &OutcomeHistory)> {
+        self.histories.iter().map(|(&(tld, shown), history)| (tld, shown, history))
     }
 
     /// Returns the suffixes with a row, most names first, with the lists that show most of them.

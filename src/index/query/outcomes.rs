@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use crate::columns::properties::Property;
 use crate::query::index::{Index, Layer};
+use crate::query::outcome_months::{MONTHS_HORIZON, MonthTally, MonthWindow};
 use crate::query::outcome_tables::{Groups, OutcomeRow, OutcomeTables, ScoreBand, Tally};
 use crate::query::summary::BANDS;
 use crate::vocab::budget;
@@ -23,6 +24,22 @@ const DOCS_PER_PIECE: u32 = 1 << 16;
 /// Names with this number of words or more are one group.
 const WORDS_MANY: u8 = 4;
 
+/// Counts of one task.
+#[derive(Default)]
+struct Counted {
+    groups: Tally,
+    months: MonthTally,
+}
+
+impl Counted {
+    fn merged(self, other: Counted) -> Counted {
+        Counted {
+            groups: merged(self.groups, other.groups),
+            months: self.months.merged(other.months),
+        }
+    }
+}
+
 /// Counts the drops of a layer.
 struct Walk<'a> {
     layer: &'a Layer,
@@ -30,10 +47,21 @@ struct Walk<'a> {
     tlds: &'a [u16],
     /// By TLD number of the layer.
     evidence: Vec<Evidence<'a>>,
+    months: &'a MonthWindow,
     as_of: Day,
 }
 
 impl Walk<'_> {
+    /// Counts a drop by month, if the month counts.
+    fn count_month(&self, tally: &mut MonthTally, doc: u32, tld: u16, drop: &Released) {
+        let Some(month) = self.months.find(drop.on) else { return };
+        let verdict = self.evidence[usize::from(tld)].verdict(drop, MONTHS_HORIZON);
+        if let Verdict::Known(shown, taken) = verdict {
+            let dqs = self.layer.drops_by_rank.dqs(doc);
+            tally.add(self.tlds[usize::from(tld)], shown, month, dqs, taken);
+        }
+    }
+
     /// Counts a drop unless its release is outside the windows of all horizons.
     fn count(&self, tally: &mut Tally, tld: u16, drop: &Released, groups: impl Fn() -> Groups) {
         let age = self.as_of.days_since(drop.on);
@@ -66,22 +94,24 @@ impl Walk<'_> {
     }
 
     /// Counts the latest drops of some docs.
-    fn latest(&self, docs: Range<u32>) -> Tally {
-        let (mut tally, drops) = (Tally::default(), &self.layer.drops_by_rank);
+    fn latest(&self, docs: Range<u32>) -> Counted {
+        let (mut tally, drops) = (Counted::default(), &self.layer.drops_by_rank);
         for doc in docs.filter(|&doc| self.layer.shows_doc(doc)) {
-            let drop = self.layer.latest_drop(doc);
-            self.count(&mut tally, drops.tld(doc), &drop, || self.groups(doc));
+            let (drop, tld) = (self.layer.latest_drop(doc), drops.tld(doc));
+            self.count(&mut tally.groups, tld, &drop, || self.groups(doc));
+            self.count_month(&mut tally.months, doc, tld, &drop);
         }
         tally
     }
 
     /// Counts the drops before the latest of each name.
-    fn earlier(&self) -> Tally {
-        let mut tally = Tally::default();
+    fn earlier(&self) -> Counted {
+        let mut tally = Counted::default();
         for (ordinal, _, drop) in self.layer.earlier_drops() {
             let doc = self.layer.latest_doc(ordinal);
             let tld = self.layer.drops_by_rank.tld(doc);
-            self.count(&mut tally, tld, &drop, || self.groups(doc));
+            self.count(&mut tally.groups, tld, &drop, || self.groups(doc));
+            self.count_month(&mut tally.months, doc, tld, &drop);
         }
         tally
     }
@@ -127,20 +157,21 @@ impl Index {
     }
 
     fn count_outcomes(&self, as_of: Day) -> OutcomeTables {
-        let mut tally = Tally::default();
+        let (mut tally, months) = (Counted::default(), MonthWindow::new(as_of));
         for (at, layer) in self.layers().iter().enumerate() {
             let evidence = self.evidence_of(layer, as_of);
-            let walk = Walk { layer, tlds: self.tlds().of_layer(at), evidence, as_of };
+            let walk =
+                Walk { layer, tlds: self.tlds().of_layer(at), evidence, months: &months, as_of };
             let dropped = layer.drops_by_rank.dropped();
             let pieces = (0..dropped.div_ceil(DOCS_PER_PIECE)).into_par_iter().map(|piece| {
                 let first = piece * DOCS_PER_PIECE;
                 walk.latest(first..dropped.min(first + DOCS_PER_PIECE))
             });
             let (latest, earlier) =
-                rayon::join(|| pieces.reduce(Tally::default, merged), || walk.earlier());
-            tally = merged(merged(tally, latest), earlier);
+                rayon::join(|| pieces.reduce(Counted::default, Counted::merged), || walk.earlier());
+            tally = tally.merged(latest).merged(earlier);
         }
-        OutcomeTables::new(as_of, &tally)
+        OutcomeTables::new(as_of, &tally.groups, tally.months.histories(&months))
     }
 
     /// Returns all drops of a name, newest first, with the registration after each; empty for a name that
