@@ -127,6 +127,7 @@ pub struct Backtest {
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     random: u64,
+    name: String,
     layer: usize,
     doc: u32,
     drop: Released,
@@ -148,17 +149,20 @@ impl Tally {
             self.days.entry(key).or_default().plus(&more);
         }
         for candidate in other.examples {
-            self.offer(candidate);
+            self.offer(candidate.random, || candidate);
         }
         self
     }
 
-    fn offer(&mut self, candidate: Candidate) {
-        if self.examples.len() < EXAMPLES {
-            self.examples.push(candidate);
-        } else if self.examples.peek().is_some_and(|worst| candidate < *worst) {
+    /// Keeps a candidate if its number is among the lowest. Of equal numbers, names decide.
+    fn offer(&mut self, random: u64, candidate: impl FnOnce() -> Candidate) {
+        let is_full = self.examples.len() == EXAMPLES;
+        if is_full && self.examples.peek().is_some_and(|worst| worst.random < random) {
+            return;
+        }
+        self.examples.push(candidate());
+        if is_full {
             self.examples.pop();
-            self.examples.push(candidate);
         }
     }
 }
@@ -186,12 +190,18 @@ impl Walk<'_> {
         }
         let raw = drop.on.raw();
         tally.days.entry((tld, raw)).or_default().add(verdict);
+        // A name has another place once a list shows that it was registered again, but the same facts.
         let mut hasher = FxHasher::default();
-        hasher.write_u32(self.layer.place(doc));
+        hasher.write_u16(self.layer.drops_by_rank.rank(doc));
+        hasher.write_u8(self.layer.drops_by_rank.length(doc));
+        hasher.write(self.layer.tlds.name(tld).as_bytes());
         hasher.write_u16(raw);
         // FxHash leaves the low bits of numbers weak.
         let random = hasher.finish().swap_bytes().wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        tally.offer(Candidate { random, layer: self.at, doc, drop: *drop, verdict });
+        tally.offer(random, || {
+            let name = self.layer.name_of(doc);
+            Candidate { random, name, layer: self.at, doc, drop: *drop, verdict }
+        });
     }
 
     /// Counts the latest drops of the docs of some words.
@@ -304,11 +314,10 @@ impl Index {
     }
 
     fn example(&self, candidate: Candidate) -> Example {
-        let Candidate { layer, doc, drop, verdict, .. } = candidate;
-        let layer = &self.layers()[layer];
+        let Candidate { name, layer, doc, drop, verdict, .. } = candidate;
         Example {
-            name: layer.name_of(doc),
-            dqs: layer.drops_by_rank.dqs(doc),
+            name,
+            dqs: self.layers()[layer].drops_by_rank.dqs(doc),
             release: drop.on,
             verdict,
             time: drop.returned.map(|it| it.time),
