@@ -12,6 +12,7 @@ use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
 use crate::index::query::expectation::model::Model;
 use crate::index::query::index::Index;
+use crate::index::query::outcome_months::{MONTHS_HORIZON, OutcomeHistory, PeriodOutcome};
 use crate::index::query::outcome_tables::{
     Group, HorizonShare, OutcomeRow, OutcomeTables, ScoreBand,
 };
@@ -91,6 +92,63 @@ pub struct OutcomeJson<'a> {
     /// The row in words; null without names.
     #[schema(required)]
     text: Option<String>,
+    /// The last 24 months; null for a smaller group, unless `tld` is given, and if no list shows a day.
+    #[schema(required)]
+    history: Option<HistoryJson>,
+}
+
+/// Outcomes of a suffix by month of release.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = OutcomeHistory)]
+struct HistoryJson {
+    /// Days after the release within which registrations count.
+    horizon: i32,
+    /// Months of a period: 1, or 3, 6 or 12 if fewer have too few names for an order.
+    months: usize,
+    /// Oldest first.
+    periods: Vec<PeriodJson>,
+    /// How well the score ordered the names of the year before the last period; null with too few.
+    #[schema(required)]
+    year_before: Option<Auc>,
+    /// Whether the order of the last period is worse than that of the year before: `auc` is .03 or more lower, and
+    /// its interval does not contain the earlier value.
+    has_fallen: bool,
+}
+
+/// Names that were released in a period.
+#[derive(Serialize, ToSchema)]
+#[schema(as = OutcomePeriod)]
+struct PeriodJson {
+    /// First and last day of the releases.
+    #[schema(value_type = String, format = Date)]
+    from: Day,
+    #[schema(value_type = String, format = Date)]
+    to: Day,
+    /// Names with a known outcome.
+    n: u64,
+    /// The part that was registered again; null without names.
+    #[schema(required)]
+    share: Option<Share>,
+    /// How well the score orders them; null with too few.
+    #[schema(required)]
+    auc: Option<Auc>,
+}
+
+impl HistoryJson {
+    fn new(history: &OutcomeHistory) -> HistoryJson {
+        let period = |period: &PeriodOutcome| {
+            let PeriodOutcome { from, to, names, share, auc } = *period;
+            PeriodJson { from, to, n: names, share, auc }
+        };
+        HistoryJson {
+            horizon: MONTHS_HORIZON.days(),
+            months: history.months,
+            periods: history.periods.iter().map(period).collect(),
+            year_before: history.year_before,
+            has_fallen: history.has_fallen(),
+        }
+    }
 }
 
 /// Share of the names that were registered again within a horizon.
@@ -267,6 +325,8 @@ impl OutcomeQuery {
             let auc = is_suffix.then(|| tables.auc(row.tld, row.shown, of.horizon)).flatten();
             (of.horizon.days(), WithinJson { n: of.names, count, share, low, high, auc })
         };
+        let has_history = is_suffix && self.tld.is_some();
+        let history = has_history.then(|| tables.history(row.tld, row.shown)).flatten();
         Some(OutcomeJson {
             tld,
             label: row.shown.as_str(),
@@ -281,6 +341,7 @@ impl OutcomeQuery {
             to: Some(row.to),
             fallback,
             text: Some(row.sentence(tld)),
+            history: history.map(HistoryJson::new),
         })
     }
 
@@ -300,6 +361,7 @@ impl OutcomeQuery {
             to: None,
             fallback: None,
             text: None,
+            history: None,
         }
     }
 }

@@ -6,10 +6,14 @@ use axum::routing::get;
 use maud::{Markup, html};
 
 use crate::Web;
-use crate::components::{date, grouped, panel};
+use crate::components::Column::{Number, Text};
+use crate::components::{date, grouped, panel, table};
 use crate::error::PageError;
 use crate::index::Index;
 use crate::index::query::expectation::model::{Model, Test};
+use crate::index::query::outcome_months::{
+    MONTHS_HORIZON, OutcomeHistory, PeriodOutcome, hundredths,
+};
 use crate::index::query::outcome_tables::{
     Group, HorizonShare, OutcomeRow, OutcomeTables, ScoreBand, percent,
 };
@@ -107,6 +111,7 @@ fn suffix(
         }
         p { (order(tables, (tld, shown), &horizons)) }
         @if let Some(model) = model { p { (expectation(model)) } }
+        @if let Some(history) = tables.history(tld, shown) { (by_month(name, history)) }
     };
     let id = format!("{name}-{shown}");
     panel(&id, &format!(".{}", to_unicode(name)), content)
@@ -147,8 +152,9 @@ fn expectation(model: &Model) -> String {
     );
     if let (Some(auc), Some(of_score)) = (auc, auc_of_score) {
         text += &format!(
-            "; it wins {:.2} of the pairs, the score alone {:.2}",
-            auc.value, of_score.value
+            "; it wins {} of the pairs, the score alone {}",
+            hundredths(auc.value),
+            hundredths(of_score.value)
         );
     }
     text + "."
@@ -162,7 +168,8 @@ fn order(
 ) -> String {
     let found = horizons.iter().filter_map(|&horizon| {
         let Auc { value, low, high } = tables.auc(tld, shown, horizon)?;
-        Some(format!("{value:.2} within {} ({low:.2}–{high:.2})", within(horizon)))
+        let [value, low, high] = [value, low, high].map(hundredths);
+        Some(format!("{value} within {} ({low}–{high})", within(horizon)))
     });
     let found: Vec<String> = found.collect();
     if found.is_empty() {
@@ -175,4 +182,45 @@ fn order(
         "The higher score wins in this share of pairs, one name registered again and one not (.5 is chance): {}.",
         found.join(", ")
     )
+}
+
+/// Renders the outcomes by month of release, and whether the score orders names less well than before.
+fn by_month(name: &str, history: &OutcomeHistory) -> Markup {
+    let taken = format!("Registered again within {}", within(MONTHS_HORIZON));
+    let head = [Text("Released"), Number("Names"), Number(&taken), Number("Order")];
+    html! {
+        @if let Some(warning) = history.warning(name) { p { b { (warning) } } }
+        details {
+            summary { "By month of release" }
+            @if history.months > 1 {
+                p.soft { "A month has too few names to judge the order of the score, so " (history.months) " months are counted together." }
+            }
+            (table(&format!("Outcomes of .{} by month of release", to_unicode(name)), "", &head, html! {
+                tbody { @for period in &history.periods { (period_row(period)) } }
+            }))
+        }
+    }
+}
+
+fn period_row(period: &PeriodOutcome) -> Markup {
+    let month = |day: Day| day.date().format("%b %Y").to_string();
+    let (first, last) = (month(period.from), month(period.to));
+    html! {
+        tr {
+            th scope="row" { (first) @if last != first { " to " (last) } }
+            td.number { (grouped(period.names)) }
+            td.number {
+                @match period.share {
+                    Some(share) => { (percent(share.share)) " %" br; span.soft { (percent(share.low)) "–" (percent(share.high)) } }
+                    None => { "–" }
+                }
+            }
+            td.number {
+                @match period.auc {
+                    Some(auc) => { (hundredths(auc.value)) br; span.soft { (hundredths(auc.low)) "–" (hundredths(auc.high)) } }
+                    None => { "–" }
+                }
+            }
+        }
+    }
 }

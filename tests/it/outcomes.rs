@@ -12,6 +12,7 @@ use std::time::Duration;
 use dropdex::index::filter::AsOf;
 use dropdex::index::generation::open::open_current;
 use dropdex::index::query::index::Index;
+use dropdex::index::query::outcome_months::hundredths;
 use dropdex::index::query::outcome_tables::Group;
 use dropdex::index::query::summary::BANDS;
 use dropdex::vocab::day::Day;
@@ -298,6 +299,23 @@ fn order(site: &Site) -> f64 {
     sum / (taken.len() * free.len()) as f64
 }
 
+/// Compares the months of a zone with the script.
+fn history(row: &Value, expected: &Value) {
+    let rule = json!([24, 7, row["tld"], 63]);
+    let mut tests = expected["tests"].as_array().expect("tests").iter();
+    let test = tests.find(|test| test[0] == rule).expect("a test of all names");
+    let history = &row["history"];
+    let periods = history["periods"].as_array().expect("periods").iter();
+    let months = periods.filter(|period| period["n"] != 0).map(|period| {
+        let month = period["from"].as_str().expect("a date")[..7].to_owned();
+        (month, json!([period["n"], period["share"]["count"]]))
+    });
+    assert_eq!(json!(months.collect::<Map<_, _>>()), test[1]["months"]);
+    // Not even a year has enough registrations for an order.
+    assert_eq!((&history["months"], &history["horizon"]), (&json!(1), &json!(7)));
+    assert_eq!((&history["yearBefore"], &history["hasFallen"]), (&Value::Null, &json!(false)));
+}
+
 /// Asks for outcomes over HTTP, and reads the sentence of a dossier.
 fn speaks(site: &Site, expected: &Value) {
     let server = site.serve(LAST);
@@ -340,6 +358,7 @@ fn speaks(site: &Site, expected: &Value) {
         .map(|row| (&row["tld"], row["within"].as_object().expect("shares").len()))
         .collect();
     assert_eq!(shown, [(&json!("ee"), 1), (&json!("nu"), 1)]);
+    assert_eq!(one["rows"][0]["history"], Value::Null, "only of the suffix that is asked for");
     // No list shows anything about this suffix.
     let none = get("tld=xn--p1ai").json();
     assert_eq!(
@@ -361,15 +380,17 @@ fn speaks(site: &Site, expected: &Value) {
     }
     // Enough names for an order: that of all pairs of names.
     let late = get("tld=ee&horizon=400").json();
+    history(&late["rows"][0], expected);
+    assert_eq!(late["rows"][1]["history"], Value::Null, "{late}");
+    history(&get("tld=nu").json()["rows"][0], expected);
     let (auc, expected) = (&late["rows"][0]["within"]["400"]["auc"], order(site));
     let value = auc["value"].as_f64().unwrap_or_else(|| panic!("{late}"));
     assert!((value - expected).abs() < 0.0006, "{auc} {expected}");
     let page = client.get("/outcomes");
     assert_eq!(page.status, 200);
     let page = page.text();
-    for words in
-        [".nu", "by lists of all names", "400 days", &format!("{value:.2} within 400 days")]
-    {
+    let order = format!("{} within 400 days", hundredths(value));
+    for words in [".nu", "by lists of all names", "400 days", &order, "Nov 2023"] {
         assert!(page.contains(words), "{words}: {page}");
     }
     // Long after all releases, only the longest horizon has names.
