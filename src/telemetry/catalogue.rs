@@ -81,6 +81,8 @@ pub const METRICS: &[Metric] = &[
     metric(MetricKind::Gauge, "dropdex_index_built_timestamp_seconds", "Build time of the generation, in Unix time."),
     metric(MetricKind::Gauge, "dropdex_index_fallback", "1 while an older generation is served because the newest is damaged."),
     metric(MetricKind::Counter, "dropdex_index_swaps_total", "Generations put into service since the start."),
+    metric(MetricKind::Gauge, "dropdex_outcomes_auc", "How well the score orders names of the last months by outcome, by suffix and label; only with enough names."),
+    metric(MetricKind::Gauge, "dropdex_outcomes_auc_fallen", "1 while `dropdex_outcomes_auc` is .03 or more below the year before, which is outside its interval, by suffix and label."),
     // Intake
     metric(MetricKind::Counters, "dropdex_inbox_lists_total", "Processed lists of the inbox, by outcome."),
     metric(MetricKind::Counters, "dropdex_source_runs_total", "Runs of fetched sources, by source and outcome."),

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
+use metrics::gauge;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
@@ -16,6 +17,7 @@ use crate::index::error::OpenError;
 use crate::index::filter::AsOf;
 use crate::index::generation::live::LiveIndex;
 use crate::index::generation::open::{self, Opened};
+use crate::index::query::outcome_tables::OutcomeTables;
 use crate::index::storage::manifest::{self, GenerationId};
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
@@ -37,6 +39,23 @@ pub struct Reload {
     pub catch_days: u16,
     /// Whether the generation in `CURRENT` is served. In a cluster, the shared log decides instead.
     pub follows_current: bool,
+}
+
+/// The counting of the outcomes of a generation and day.
+struct Counting {
+    of: (GenerationId, Day),
+    task: JoinHandle<()>,
+}
+
+/// Sets the gauges of the order of the score. A suffix with too few names has none.
+fn report(index: &Index, tables: &OutcomeTables) {
+    for (tld, shown, history) in tables.histories() {
+        let Some(last) = history.last() else { continue };
+        let labels = [("suffix", index.tlds().name(tld).to_owned()), ("label", shown.to_string())];
+        gauge!("dropdex_outcomes_auc", &labels).set(last.value);
+        let has_fallen = f64::from(u8::from(history.has_fallen()));
+        gauge!("dropdex_outcomes_auc_fallen", &labels).set(has_fallen);
+    }
 }
 
 /// Maximum wait for readers of a replaced generation: the maximum duration of an export.
@@ -114,16 +133,15 @@ impl Reload {
 
     /// Counts the outcomes of dropped names as of today, unless that is done. Readers of a dossier do not
     /// wait for it.
-    fn count(&self, counting: Option<JoinHandle<()>>) -> Option<JoinHandle<()>> {
+    fn count(&self, before: Option<Counting>) -> Option<Counting> {
         let (index, today) = (self.live.current(), self.clock.today());
-        if counting.as_ref().is_some_and(|task| !task.is_finished())
-            || index.counted_outcomes(today).is_some()
-        {
-            return counting;
+        let of = (index.manifest().generation, today);
+        let is_done = |it: &Counting| it.of == of && index.counted_outcomes(today).is_some();
+        if before.as_ref().is_some_and(|it| is_done(it) || !it.task.is_finished()) {
+            return before;
         }
-        Some(tokio::task::spawn_blocking(move || {
-            index.outcomes(today);
-        }))
+        let task = tokio::task::spawn_blocking(move || report(&index, &index.outcomes(today)));
+        Some(Counting { of, task })
     }
 
     fn as_of(&self, ahead: TimeDelta) -> AsOf {
