@@ -178,6 +178,12 @@ impl ReleaseTime {
         ReleaseRules::compiled().of(suffix).on(release)
     }
 
+    /// Returns the seconds to an instant from the release, or from the start of the run if the registry does
+    /// not state the instant of each name; `None` without an hour, or before it.
+    pub fn seconds_to(&self, later: UnixMs) -> Option<u64> {
+        Some(later.get().checked_sub(self.at?.get())? / 1_000)
+    }
+
     /// Returns the hour in words; `None` if only the day is known.
     pub fn words(&self) -> Option<String> {
         let at = self.at?.instant();
@@ -434,6 +440,22 @@ mod tests {
         }
         let usual = ReleaseTime::of("com", release).at.map(|at| at.to_string());
         assert_eq!(usual.as_deref(), Some("2026-11-28T19:00:00.000Z"));
+    }
+
+    #[test]
+    fn seconds_count_from_the_hour_of_a_release() {
+        let at = |text: &str| -> UnixMs { text.parse().expect("an instant") };
+        let seconds = |suffix: &str, release: Release, later: &str| {
+            ReleaseTime::of(suffix, release).seconds_to(at(later))
+        };
+        let on: Release = day("2026-11-28").into();
+        assert_eq!(seconds("nu", on, "2026-11-28T04:00:00Z"), Some(0));
+        assert_eq!(seconds("nu", on, "2026-11-28T04:01:00.900Z"), Some(60));
+        assert_eq!(seconds("nu", on, "2026-11-28T03:59:59.900Z"), None);
+        assert_eq!(seconds("fr", on, "2026-11-28T04:00:00Z"), None);
+        assert_eq!(seconds("co.uk", on, "2026-11-28T04:00:00Z"), None, "no list states it");
+        let stated = Release::at(at("2026-11-28T11:31:21Z").instant()).expect("a day");
+        assert_eq!(seconds("co.uk", stated, "2026-11-28T11:31:23Z"), Some(2));
     }
 
     #[test]

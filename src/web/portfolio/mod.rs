@@ -14,7 +14,7 @@ use axum::routing::get;
 use maud::Markup;
 
 use crate::Web;
-use crate::accounts::{Claim, Post, UserData};
+use crate::accounts::{Claim, Post, Store, UserData};
 use crate::components::query;
 use crate::error::PageError;
 use crate::field::FormError;
@@ -33,9 +33,9 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::ids::ClaimId;
 use crate::vocab::name::DomainName;
-use crate::vocab::outcome::ReturnTime;
+use crate::vocab::release_time::ReleaseTime;
 use form::ClaimForm;
-use summary::{GroupBy, KnownName, Summary};
+use summary::{GroupBy, HowSoon, KnownName, Summary};
 
 /// Path of the page.
 const PATH: &str = "/portfolio";
@@ -221,8 +221,9 @@ async fn list(web: &Web, member: &LoggedIn, fields: &Fields) -> Result<ClaimsPag
     };
     let owned = web.user_data(member);
     let (index, as_of) = (web.app.live.current(), web.app.as_of(member.viewer.now));
+    let store = web.app.store.clone();
     let list = work::run(claims_cost_us(&owned).saturating_mul(2), move || {
-        let known = NamesOfDay { index: &index, as_of };
+        let known = NamesOfDay { index: &index, as_of, store: &store, owned: &owned };
         let summary = Summary::new(filter.matching(&owned), by, &owned, &known);
         let claims = filter.page_of(&owned).cloned().collect();
         Ok(ClaimsPage { filter, from, to, by, owned, today: as_of.today, summary, claims })
@@ -234,6 +235,20 @@ async fn list(web: &Web, member: &LoggedIn, fields: &Fields) -> Result<ClaimsPag
 struct NamesOfDay<'a> {
     index: &'a Index,
     as_of: AsOf,
+    store: &'a Store,
+    owned: &'a UserData,
+}
+
+impl NamesOfDay<'_> {
+    /// Returns how soon a name was registered, to the second. Its registry was asked for the account only if
+    /// the account watches it.
+    fn to_the_second(&self, name: &DomainName) -> Option<HowSoon> {
+        self.owned.watch(name)?;
+        let release = self.index.release_of(name.as_str())?;
+        let registered = self.store.observations([name]).pop()??.registration.at?;
+        let seconds = ReleaseTime::of(name.tld(), release).seconds_to(registered)?;
+        HowSoon::of_seconds(seconds)
+    }
 }
 
 impl KnownName for NamesOfDay<'_> {
@@ -241,8 +256,11 @@ impl KnownName for NamesOfDay<'_> {
         self.index.facts(name, self.as_of).map(|facts| facts.dqs)
     }
 
-    fn taken(&self, name: &DomainName) -> Option<ReturnTime> {
-        let latest = self.index.drops_of(name).into_iter().next()?;
-        latest.returned.map(|returned| returned.time)
+    fn taken(&self, name: &DomainName) -> Option<HowSoon> {
+        let of_lists = || {
+            let latest = self.index.drops_of(name).into_iter().next()?;
+            latest.returned.map(|returned| HowSoon::Days(returned.time))
+        };
+        self.to_the_second(name).or_else(of_lists)
     }
 }

@@ -25,7 +25,7 @@ pub enum GroupBy {
     Tld,
     /// The name's current score, in tens.
     Score,
-    /// How soon the name was registered after its latest drop, by whomever.
+    /// How soon the name was registered after its latest drop, by whomever ([`HowSoon`]).
     Taken,
     Rule,
     Registrar,
@@ -181,8 +181,29 @@ pub struct Summary {
 pub trait KnownName {
     /// The current score.
     fn score(&self, name: &DomainName) -> Option<Dqs>;
-    /// When the name was registered after its latest drop.
-    fn taken(&self, name: &DomainName) -> Option<ReturnTime>;
+    /// How soon the name was registered after its latest drop.
+    fn taken(&self, name: &DomainName) -> Option<HowSoon>;
+}
+
+/// How soon a name was registered after its release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HowSoon {
+    /// The registry describes the registration, and the hour of the release is known.
+    Minute,
+    Hour,
+    /// Only days are known, or it took longer.
+    Days(ReturnTime),
+}
+
+impl HowSoon {
+    /// Returns `None` for longer than an hour.
+    pub fn of_seconds(seconds: u64) -> Option<HowSoon> {
+        match seconds {
+            ..=60 => Some(HowSoon::Minute),
+            61..=3_600 => Some(HowSoon::Hour),
+            _ => None,
+        }
+    }
 }
 
 /// Identity of a group.
@@ -195,7 +216,7 @@ enum GroupKey<'a> {
     /// A score in tens; `None` for names that are not in our data.
     Score(Option<u8>),
     /// `None` if no list shows a registration.
-    Taken(Option<ReturnTime>),
+    Taken(Option<HowSoon>),
     Rule(RuleId),
     None,
 }
@@ -261,12 +282,14 @@ fn label(claim: &Claim, key: &GroupKey<'_>, owned: &UserData) -> String {
     }
 }
 
-fn taken_word(time: Option<ReturnTime>) -> String {
-    let word = match time {
-        Some(ReturnTime::Renewed) => "Renewed by its holder",
-        Some(ReturnTime::Within(horizon)) => return upper_first(horizon.words()),
-        Some(ReturnTime::Later) => "Later",
-        Some(ReturnTime::Undated) => "On an unknown day",
+fn taken_word(how_soon: Option<HowSoon>) -> String {
+    let word = match how_soon {
+        Some(HowSoon::Minute) => "Within a minute",
+        Some(HowSoon::Hour) => "Within an hour",
+        Some(HowSoon::Days(ReturnTime::Renewed)) => "Renewed by its holder",
+        Some(HowSoon::Days(ReturnTime::Within(horizon))) => return upper_first(horizon.words()),
+        Some(HowSoon::Days(ReturnTime::Later)) => "Later",
+        Some(HowSoon::Days(ReturnTime::Undated)) => "On an unknown day",
         None => "Not seen taken",
     };
     word.to_owned()
@@ -317,6 +340,19 @@ mod tests {
         assert_eq!((none.profit(), none.multiple(), none.won_percent()), (0, None, None));
         let most = Sums { cost_of_sold: 1, revenue: 100_000 * 100_000_000_000, ..none };
         assert_eq!(most.multiple(), Some(1_000_000_000_000_000_000));
+    }
+
+    #[test]
+    fn a_minute_and_an_hour_end_with_their_last_second() {
+        for (seconds, how_soon) in [
+            (0, Some(HowSoon::Minute)),
+            (60, Some(HowSoon::Minute)),
+            (61, Some(HowSoon::Hour)),
+            (3_600, Some(HowSoon::Hour)),
+            (3_601, None),
+        ] {
+            assert_eq!(HowSoon::of_seconds(seconds), how_soon, "{seconds}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::person::{between, form, what};
 use super::{HTML, World};
+use crate::common::rdap::{RdapServer, Says};
 use crate::common::wait::until;
 
 #[test]
@@ -179,6 +180,44 @@ fn bids_are_grouped_by_how_soon_names_were_taken() {
     for row in ["Within a day 1 0 1 0", "Within a month 1 1 0 0", "Not seen taken 1 0 1 0"] {
         page.assert_says(200, row);
     }
+}
+
+/// The run of .nu starts at 04:00 UTC, and the registry has registrations at that time.
+#[test]
+fn bids_on_watched_names_are_grouped_by_the_second() {
+    let nu = RdapServer::start();
+    nu.publish_servers(&[(&["nu"], &nu)]);
+    nu.say("soon.nu", Says::held_since("2026-03-10"));
+    nu.say("unseen.nu", Says::held_since("2026-03-10"));
+    nu.say("late.nu", Says::held_since("2026-03-12"));
+    let (bootstrap, allow) = (nu.bootstrap_url(), nu.allowed());
+    let rdap = format!("[rdap]\nbootstrap = \"{bootstrap}\"\nallow = [{allow:?}]\n");
+    let world = World::with(&rdap);
+    let names = ["soon.nu", "unseen.nu", "late.nu"];
+    let rows = names.map(|name| format!("{name},2026-01-02,2026-03-10\n")).concat();
+    let list = world.site.write("dropped.csv", format!("domain,drop_date,release_date\n{rows}"));
+    world.site.ok(&["ingest", list.to_str().expect("UTF-8")]);
+    let (mut ann, mut ben) =
+        (world.person("ann@example.com", "api"), world.person("ben@example.com", "api"));
+    for name in names {
+        ann.add_claim(name, &[("status", "lost")]);
+    }
+    for (name, is_of_ann) in [("soon.nu", true), ("late.nu", true), ("unseen.nu", false)] {
+        let person = if is_of_ann { &mut ann } else { &mut ben };
+        person.post("/watchlist/entry", &[("domain", name)]);
+        until(Duration::from_secs(60), "the answer of the registry", || {
+            person.get(&format!("/domain/{name}")).text.contains("04:00:00 UTC at")
+        });
+    }
+    until(Duration::from_secs(20), "the list is served", || {
+        ann.get("/portfolio?by=taken").text.contains("Within a minute")
+    });
+    let page = ann.get("/portfolio?by=taken");
+    page.assert_says(200, "Within a minute 1 0 1 0");
+    // One was taken after two days, which no list shows; the other is watched by another account.
+    page.assert_says(200, "Not seen taken 2 0 2 0");
+    let label = "Within a minute: 0 %, 0 of 1 bid, 0 to 79 % in the long run";
+    assert!(page.text.contains(&format!("aria-label=\"{label}\"")), "{}", page.text);
 }
 
 #[test]
