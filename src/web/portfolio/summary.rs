@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::accounts::{Claim, UserData};
 use crate::components::upper_first;
+use crate::index::query::outcome_tables::ScoreBand;
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::ids::RuleId;
@@ -214,7 +215,7 @@ enum GroupKey<'a> {
     Text(&'a str),
     Tld(&'a str),
     /// A score in tens; `None` for names that are not in our data.
-    Score(Option<u8>),
+    Score(Option<ScoreBand>),
     /// `None` if no list shows a registration.
     Taken(Option<HowSoon>),
     Rule(RuleId),
@@ -254,9 +255,7 @@ fn key<'a>(claim: &'a Claim, by: GroupBy, known: &impl KnownName) -> GroupKey<'a
             claim.venue.as_deref().or(registrar).map_or(GroupKey::None, GroupKey::Text)
         }
         GroupBy::Tld => GroupKey::Tld(claim.domain.tld()),
-        GroupBy::Score => {
-            GroupKey::Score(known.score(&claim.domain).map(|dqs| dqs.points().min(99) / 10))
-        }
+        GroupBy::Score => GroupKey::Score(known.score(&claim.domain).map(ScoreBand::of)),
         GroupBy::Taken => GroupKey::Taken(known.taken(&claim.domain)),
         GroupBy::Rule => {
             claim.alert_rule.as_ref().map_or(GroupKey::None, |rule| GroupKey::Rule(rule.id))
@@ -269,8 +268,7 @@ fn label(claim: &Claim, key: &GroupKey<'_>, owned: &UserData) -> String {
         GroupKey::Status(status) => status_word(*status).to_owned(),
         GroupKey::Text(text) => (*text).to_owned(),
         GroupKey::Tld(tld) => format!(".{}", to_unicode(tld)),
-        GroupKey::Score(Some(9)) => "90 to 100".to_owned(),
-        GroupKey::Score(Some(tens)) => format!("{0}0 to {0}9", tens),
+        GroupKey::Score(Some(band)) => band.as_str().to_owned(),
         GroupKey::Score(None) => "Not in our data".to_owned(),
         GroupKey::Taken(time) => taken_word(*time),
         GroupKey::Rule(id) => match (owned.rule(*id), &claim.alert_rule) {
