@@ -9,12 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use dropdex::index::filter::AsOf;
+use dropdex::index::filter::{AsOf, RuleQuery, StageSet};
 use dropdex::index::generation::open::open_current;
 use dropdex::index::query::index::Index;
 use dropdex::index::query::outcome_months::hundredths;
 use dropdex::index::query::outcome_tables::Group;
 use dropdex::index::query::summary::BANDS;
+use dropdex::index::rules::backtest::BacktestPeriod;
+use dropdex::query::filter::Filter;
 use dropdex::vocab::day::Day;
 use dropdex::vocab::dqs::Dqs;
 use dropdex::vocab::name::DomainName;
@@ -205,6 +207,28 @@ fn backtests(client: &mut Client, expected: &Value) {
     }
 }
 
+/// Returns the names that backtests pick, and what they say about the outcomes.
+fn tested(index: &Index) -> (Vec<String>, String) {
+    let (common, stages) = (Filter::default(), StageSet::ACTIVE);
+    let query = RuleQuery { common, contains: None, stages };
+    let (mut picked, mut shown) = (Vec::new(), String::new());
+    for horizon in Horizon::ALL {
+        let tested = index.backtest(&query, BacktestPeriod::new(day(LAST), 24, horizon));
+        for (group, of) in [("all".to_owned(), &tested.all)]
+            .into_iter()
+            .chain(tested.by_tld.iter().map(|(tld, of)| (tld.clone(), of)))
+            .chain(tested.by_month.iter().map(|(month, of)| (month.to_string(), of)))
+        {
+            // A renewed name was picked as well.
+            picked.push(format!("{horizon} {group}: {}", of.names + of.renewed));
+            writeln!(shown, "{horizon} {group}: {:?}", of.share()).expect("text");
+        }
+        let examples = tested.examples.iter();
+        picked.extend(examples.map(|it| format!("{horizon} {} {}", it.name, it.release)));
+    }
+    (picked, shown)
+}
+
 /// Everything that the tables of a day say about a zone.
 fn rows(index: &Index, zone: &str, on: &str) -> String {
     let tld = index.tlds().find(zone).expect("known");
@@ -229,7 +253,7 @@ fn zones_fed_day_by_day_give_the_outcomes_of_an_independent_script() {
     speaks(&site, &expected);
     let last = |index: &Index| ZONES.map(|(zone, _)| rows(index, zone, LAST));
     let all = |index: &Index| DAYS.map(|on| ZONES.map(|(zone, _)| rows(index, zone, on)));
-    let before = (all(&index), last(&index));
+    let before = (all(&index), last(&index), tested(&index));
 
     // A list that is observed later says that free names were registered in time. It changes what is
     // known from its day on, and nothing before.
@@ -242,6 +266,10 @@ fn zones_fed_day_by_day_give_the_outcomes_of_an_independent_script() {
     let index = open();
     assert_eq!(all(&index), before.0);
     assert_ne!(last(&index), before.1);
+    // Backtests find other outcomes, of the same names.
+    let (picked, shown) = tested(&index);
+    assert_eq!(picked, before.2.0);
+    assert_ne!(shown, before.2.1);
 }
 
 /// Sends bad backtests, and conditions that do not apply to the past.
