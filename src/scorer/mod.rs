@@ -511,6 +511,21 @@ impl Scorer {
         }
     }
 
+    /// Restores the score without `tldSpread`, as if nothing were known about other TLDs.
+    pub fn without_spread(&self, known: StoredScore<'_>, scratch: &mut Scratch) -> Dqs {
+        let (facts, _, _) = self.recall(&known, scratch);
+        let (model, suffix) = (Model::shared(), SuffixClass::for_tld(known.tld));
+        let standing = Standing::new(suffix, facts.form);
+        let sum = match known.features {
+            Features::Brief(_, rank) => {
+                let sum = model.unlifted(standing, i32::from(rank) - RANK_BIAS);
+                sum - model.spread(standing, known.spread)
+            }
+            Features::Whole(_) => Parts::new(&facts, NameClass::new(suffix, facts.chars)).sum(),
+        };
+        Grade::new(model.lifted(standing, sum), facts.caps.max()).dqs
+    }
+
     /// Restores only the explanation.
     pub fn explain<'a>(&self, known: StoredScore<'_>, scratch: &'a mut Scratch) -> &'a str {
         let seen = self.breakdown(&known, scratch);

@@ -22,6 +22,8 @@ const LENGTH_CLASSES: usize = LENGTHS.len() + 1;
 const LENGTH_NAMES: [&str; LENGTH_CLASSES] = ["1-3", "4", "5", "6-7", "8-10", "11-14", "15+"];
 /// Score of a name whose parts add nothing: the median score of the reference day.
 pub const BASE: i32 = 20;
+/// A sum of all parts, in hundredths of a point, is closer to 0.
+const SUM_MAX: i32 = 1 << 16;
 /// Spread above which the points stay the same.
 const SPREAD_MAX: usize = 255;
 
@@ -218,6 +220,23 @@ impl Model {
         let lifts = self.lifts[usize::from(standing.0)].iter();
         let above = lifts.map(|lift| (sum + self.base - lift.from).max(0) * lift.percent / 100);
         sum + above.sum::<i32>()
+    }
+
+    /// Inverse of [`Model::lifted`]. Of two sums that are lifted to the same one, returns the lower.
+    pub fn unlifted(&self, standing: Standing, lifted: i32) -> i32 {
+        if self.lifts[usize::from(standing.0)].is_empty() {
+            return lifted;
+        }
+        let (mut low, mut high) = (lifted - SUM_MAX, lifted + SUM_MAX);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.lifted(standing, middle) < lifted {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
     }
 
     /// Converts a sum of all parts, in hundredths of a point, to a score. Sums below the first one
@@ -424,6 +443,10 @@ mod tests {
         for standing in (0..Standing::COUNT as u8).map(Standing) {
             let lifted = |sum| model.lifted(standing, sum);
             assert!((-9_000..20_000).step_by(50).all(|sum| lifted(sum) < lifted(sum + 50)));
+            for sum in -9_000..20_000 {
+                let found = model.unlifted(standing, lifted(sum));
+                assert!((sum - 1..=sum).contains(&found) && lifted(found) == lifted(sum), "{sum}");
+            }
         }
     }
 

@@ -369,7 +369,9 @@ fn rules(all: &mut Answers, owner: &mut Client) {
     let preview = ("/api/v1/alerts/preview", "/api/v1/alerts/preview");
     all.send(owner, "POST", preview, &json!({"filter": {}}));
     let backtest = ("/api/v1/alerts/backtest", "/api/v1/alerts/backtest");
-    for body in [json!({"filter": {}, "horizon": 1}), json!({"filter": {}, "months": 0})] {
+    for body in
+        [json!({"filter": {}, "horizon": 1, "score": "base"}), json!({"filter": {}, "months": 0})]
+    {
         all.send(owner, "POST", backtest, &body);
     }
     let test = ("/api/v1/alerts/{id}/test", &*format!("{target}/test"));

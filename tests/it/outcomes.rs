@@ -17,6 +17,7 @@ use dropdex::index::query::outcome_tables::Group;
 use dropdex::index::query::summary::BANDS;
 use dropdex::index::rules::backtest::BacktestPeriod;
 use dropdex::query::filter::Filter;
+use dropdex::scorer::{Coverage, Scorer, Scratch, Spread};
 use dropdex::vocab::day::Day;
 use dropdex::vocab::dqs::Dqs;
 use dropdex::vocab::name::DomainName;
@@ -279,6 +280,7 @@ fn refuses(client: &mut Client) {
         (json!({ "filter": { "tlds": ["nu"] }, "months": 0 }), "months"),
         (json!({ "filter": { "tlds": ["nu"] }, "months": 37 }), "months"),
         (json!({ "filter": { "tlds": ["nu"] }, "horizon": 8 }), "horizon"),
+        (json!({ "filter": { "tlds": ["nu"] }, "score": "yesterday" }), "score"),
         (json!({ "filter": { "tld": ["nu"] } }), "filter.tld"),
         (json!({ "filter": { "tlds": ["nu"] }, "asOf": "2020-01-01" }), "asOf"),
     ] {
@@ -302,6 +304,26 @@ fn refuses(client: &mut Client) {
         (&json!(0), &Value::Null, &Value::Null)
     );
     assert_eq!(none["missing"], json!([{ "from": "2024-04-30", "to": "2025-04-29" }]));
+}
+
+/// Tries a condition on the score that names have without other TLDs.
+fn base_scores(client: &mut Client) {
+    let filter = json!({ "tlds": ["nu"], "minDqs": 20, "maxDqs": 39, "adult": "include" });
+    let body = json!({ "filter": filter, "months": 24, "score": "base" });
+    let tested = client.send("POST", "/api/v1/alerts/backtest", &body).json();
+    let mut scratch = Scratch::default();
+    let mut base = |name: &str| {
+        let base = Scorer::shared().base(&DomainName::parse(name).expect("a name"), &mut scratch);
+        base.with_spread(Spread { tlds: 1, coverage: Coverage::NONE }).dqs.points()
+    };
+    let labels = labels();
+    let nu = labels.iter().filter(|it| it.name.ends_with(".nu") && !it.is_renewed);
+    let picked = nu.filter(|it| (20..=39).contains(&base(&it.name))).count();
+    assert_eq!((&tested["names"], &tested["todayValues"]), (&json!(picked), &json!([])));
+    for example in tested["examples"].as_array().expect("examples") {
+        let name = example["domain"].as_str().expect("a name");
+        assert_eq!(example["dqs"], base(name), "{name}");
+    }
 }
 
 /// Returns the share of pairs of .ee names, one registered again and one not, in which the first has the
@@ -351,6 +373,7 @@ fn speaks(site: &Site, expected: &Value) {
     let mut client = server.client_with(&key);
     backtests(&mut client, expected);
     refuses(&mut client);
+    base_scores(&mut client);
     let mut get = |query: &str| client.get(&format!("/api/v1/outcomes?{query}"));
     let all = get("tld=.NU&asOf=2024-04-01").json();
     let first = &all["rows"][0];

@@ -10,7 +10,9 @@ use crate::accounts::Caller;
 use crate::body::{JsonInteger, PostBody};
 use crate::edge::error::Refusal;
 use crate::filter::FilterRequest;
-use crate::index::rules::backtest::{self, Backtest, BacktestPeriod, Example, Tested};
+use crate::index::rules::backtest::{
+    self, Backtest, BacktestPeriod, ComparedScore, Example, Tested,
+};
 use crate::json;
 use crate::query::request::RuleQuery;
 use crate::service::app::{App, Now};
@@ -39,6 +41,10 @@ pub struct BacktestRequest {
     /// Days after the release within which registrations count: 1, 7 (the default), 30 or 400.
     #[schema(value_type = Option<u16>)]
     pub horizon: Option<JsonInteger>,
+    /// The score that `minDqs` and `maxDqs` are compared with: that of `today` (the default), or the `base`
+    /// without other TLDs of the label.
+    #[schema(value_type = Option<ComparedScore>)]
+    pub score: Option<String>,
 }
 
 impl BacktestRequest {
@@ -54,8 +60,10 @@ impl BacktestRequest {
         let horizon = horizon.ok_or_else(|| {
             ApiError::parameter("horizon", format!("must be one of {}", Horizon::NAMES.join(", ")))
         })?;
+        let score = self.score.as_deref().map(str::parse).transpose();
+        let score = score.map_err(|err| ApiError::parameter("score", err))?.unwrap_or_default();
         let query = required(self.filter, "filter")?.parse(today)?.rule(today)?;
-        Ok((query, BacktestPeriod::new(today, months as u16, horizon)))
+        Ok((query, BacktestPeriod { score, ..BacktestPeriod::new(today, months as u16, horizon) }))
     }
 }
 
@@ -245,7 +253,7 @@ impl<'a> BacktestResponse<'a> {
                 .collect(),
             missing: tested.missing.iter().map(|&(from, to)| MissingDays { from, to }).collect(),
             examples: tested.examples.iter().map(ExampleJson::new).collect(),
-            today_values: backtest::today_values(query),
+            today_values: backtest::today_values(query, tested.period.score),
             ignored: backtest::ignored(query),
         }
     }
@@ -260,7 +268,8 @@ pub async fn backtest_alert(
     PostBody { body, .. }: PostBody<BacktestRequest>,
 ) -> Result<Response, Refusal> {
     let (index, as_of) = (app.live.current(), app.as_of(now));
-    let scans = body.filter.as_ref().is_some_and(FilterRequest::reads_text);
+    // The base of each score is restored from a record.
+    let scans = body.score.is_some() || body.filter.as_ref().is_some_and(FilterRequest::reads_text);
     let body = work::run_or_scan(scans, index.backtest_cost_us(), move || {
         let (query, period) = body.parse(as_of.today)?;
         let _turn = app.limits.backtests.begin(caller.account)?;

@@ -36,7 +36,7 @@ use crate::query::rows::{FacetValue, Lifecycle, Status};
 use crate::query::shared_tlds::SharedTlds;
 use crate::query::summary::DaySummary;
 use crate::query::totals::Totals;
-use crate::scorer::{Features, Scratch, Spread, StoredScore};
+use crate::scorer::{Features, Scorer, Scratch, Spread, StoredScore};
 use crate::storage::manifest::Manifest;
 use crate::vocab::budget;
 use crate::vocab::day::Day;
@@ -609,6 +609,14 @@ impl Generation {
         let spread = Spread { tlds, coverage: self.manifest.coverage };
         let features = Features::Brief(features, self.drops_by_rank.rank(doc));
         StoredScore { label, tld: self.tlds.name(tld), spread, features }
+    }
+
+    /// Returns the score of a dropped name without its other TLDs.
+    pub(crate) fn base_dqs(&self, doc: u32) -> Dqs {
+        with_row_buffers(|RowBuffers { record, scratch, .. }| {
+            let known = self.known(doc, self.drops_by_rank.tld(doc), record);
+            Scorer::shared().without_spread(known, scratch)
+        })
     }
 }
 

@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, BinaryHeap};
 use std::hash::Hasher;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use chrono::Datelike;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHasher};
+use utoipa::ToSchema;
 
 use crate::columns::checks::DropChecks;
 use crate::filter::{RuleQuery, StageSet};
@@ -16,6 +17,7 @@ use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::to_unicode;
+use crate::vocab::named::{named_enum, parse_named};
 use crate::vocab::outcome::{
     Completeness, Evidence, Horizon, Released, ReturnTime, Share, Verdict,
 };
@@ -29,6 +31,21 @@ const DOCS_PER_US: u32 = 20;
 /// Words of a bitmap of docs that are walked together.
 const PIECE_WORDS: usize = 1 << 10;
 
+named_enum! {
+    /// The score that the conditions of a rule are compared with.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ToSchema)]
+    #[schema(rename_all = "lowercase")]
+    pub enum ComparedScore {
+        /// The score of today.
+        #[default]
+        Today = "today",
+        /// The score without the other TLDs of the label, which follows from the name alone.
+        Base = "base",
+    }
+}
+
+parse_named!(ComparedScore);
+
 /// The question of a backtest: names released in `days` days up to `to` are asked for their outcomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BacktestPeriod {
@@ -37,6 +54,7 @@ pub struct BacktestPeriod {
     /// First and last day of the releases. The horizon of the last is over on `as_of`.
     pub from: Day,
     pub to: Day,
+    pub score: ComparedScore,
 }
 
 impl BacktestPeriod {
@@ -44,7 +62,8 @@ impl BacktestPeriod {
     pub fn new(as_of: Day, months: u16, horizon: Horizon) -> BacktestPeriod {
         let to = as_of.plus(-horizon.days());
         let days = (i32::from(months) * 365 + 6) / 12;
-        BacktestPeriod { as_of, horizon, from: to.plus(1 - days), to }
+        let score = ComparedScore::default();
+        BacktestPeriod { as_of, horizon, from: to.plus(1 - days), to, score }
     }
 
     /// Returns the number of days.
@@ -175,6 +194,8 @@ struct Walk<'a> {
     /// By TLD number of the layer.
     evidence: Vec<Evidence<'a>>,
     text: Option<&'a Substring>,
+    /// Scores to compare with [`ComparedScore::Base`]; `None` if the checks compare the score of today.
+    base: Option<RangeInclusive<Dqs>>,
     least_drops: u8,
     /// The conditions with the period, for latest drops, and without, for earlier ones.
     latest: DropChecks<'a>,
@@ -222,6 +243,7 @@ impl Walk<'_> {
                 if self.layer.shows_doc(doc)
                     && self.latest.score_and_tld_pass(doc)
                     && self.has_text(doc)
+                    && self.base_passes(doc)
                 {
                     self.count(&mut tally, doc, &self.layer.latest_drop(doc));
                 }
@@ -238,11 +260,15 @@ impl Walk<'_> {
                 continue;
             }
             let doc = self.layer.latest_doc(ordinal);
-            if self.earlier.passes(doc) && self.has_text(doc) {
+            if self.earlier.passes(doc) && self.has_text(doc) && self.base_passes(doc) {
                 self.count(&mut tally, doc, &drop);
             }
         }
         tally
+    }
+
+    fn base_passes(&self, doc: u32) -> bool {
+        self.base.as_ref().is_none_or(|dqs| dqs.contains(&self.layer.base_dqs(doc)))
     }
 
     fn has_text(&self, doc: u32) -> bool {
@@ -258,6 +284,9 @@ impl Index {
     /// not apply; see [`without_today`].
     pub fn backtest(&self, query: &RuleQuery, period: BacktestPeriod) -> Backtest {
         let (latest, earlier) = without_today(&query.common, period);
+        let dqs = query.common.min_dqs..=query.common.max_dqs;
+        let base =
+            (period.score == ComparedScore::Base && dqs != (Dqs::MIN..=Dqs::MAX)).then_some(dqs);
         let walk = |(at, layer): (usize, &'_ Layer)| {
             let walk = Walk {
                 layer,
@@ -265,6 +294,7 @@ impl Index {
                 period,
                 evidence: self.evidence_of(layer, period.as_of),
                 text: query.contains.as_ref(),
+                base: base.clone(),
                 least_drops: query.common.drop.min_drops,
                 latest: DropChecks::new(layer.drops_by_rank.columns(layer.beside()), &latest),
                 earlier: DropChecks::new(layer.drops_by_rank.columns(layer.beside()), &earlier),
@@ -307,21 +337,21 @@ impl Index {
             by_tld.into_iter().map(|(tld, of)| (self.tlds().name(tld).to_owned(), of)).collect();
         by_tld.sort_by(|one, other| (other.1.names, &one.0).cmp(&(one.1.names, &other.0)));
         let examples = examples.into_sorted_vec().into_iter().take(EXAMPLES);
-        let mut examples: Vec<Example> = examples.map(|it| self.example(it)).collect();
+        let mut examples: Vec<Example> =
+            examples.map(|it| self.example(it, period.score)).collect();
         examples.sort_by(|one, other| (one.release, &one.name).cmp(&(other.release, &other.name)));
         let by_month = by_month.into_iter().collect();
         Backtest { period, all, by_tld, by_month, missing: self.without_release(period), examples }
     }
 
-    fn example(&self, candidate: Candidate) -> Example {
+    fn example(&self, candidate: Candidate, score: ComparedScore) -> Example {
         let Candidate { name, layer, doc, drop, verdict, .. } = candidate;
-        Example {
-            name,
-            dqs: self.layers()[layer].drops_by_rank.dqs(doc),
-            release: drop.on,
-            verdict,
-            time: drop.returned.map(|it| it.time),
-        }
+        let layer = &self.layers()[layer];
+        let dqs = match score {
+            ComparedScore::Today => layer.drops_by_rank.dqs(doc),
+            ComparedScore::Base => layer.base_dqs(doc),
+        };
+        Example { name, dqs, release: drop.on, verdict, time: drop.returned.map(|it| it.time) }
     }
 
     /// Returns the days of a period on which no name was released.
@@ -350,14 +380,18 @@ impl Index {
 }
 
 /// Returns the conditions for latest drops, released in the period, and for earlier ones, whose release and
-/// number of drops the caller checks. Dates, stages and lists of a rule are about the day on which it
+/// number of drops the caller checks. The caller also checks scores that are not those of today. Dates, stages and lists of a rule are about the day on which it
 /// matches; ranks of suffixes are about today's drops alone.
 fn without_today(filter: &Filter, period: BacktestPeriod) -> (Filter, Filter) {
     let DropConditions { min_drops, max_rank, .. } = filter.drop;
     let always = DropConditions { max_rank, ..DropConditions::default() };
     let release = DayRange { from: Some(period.from), to: Some(period.to) }.into();
     let latest = DropConditions { release, min_drops, ..always.clone() };
-    let of = |drop: DropConditions| Filter { drop, ..filter.clone() };
+    let (min_dqs, max_dqs) = match period.score {
+        ComparedScore::Today => (filter.min_dqs, filter.max_dqs),
+        ComparedScore::Base => (Dqs::MIN, Dqs::MAX),
+    };
+    let of = |drop: DropConditions| Filter { drop, min_dqs, max_dqs, ..filter.clone() };
     (of(latest), of(always))
 }
 
@@ -379,10 +413,11 @@ pub fn ignored(query: &RuleQuery) -> Vec<&'static str> {
 }
 
 /// Returns the members of a filter that are compared with the values of today.
-pub fn today_values(query: &RuleQuery) -> Vec<&'static str> {
+pub fn today_values(query: &RuleQuery, score: ComparedScore) -> Vec<&'static str> {
     let Filter { min_dqs, max_dqs, min_tlds, max_tlds, drop, .. } = &query.common;
+    let is_today = score == ComparedScore::Today;
     let all = [
-        ("dqs", (*min_dqs, *max_dqs) != (Dqs::MIN, Dqs::MAX)),
+        ("dqs", is_today && (*min_dqs, *max_dqs) != (Dqs::MIN, Dqs::MAX)),
         ("otherTlds", (*min_tlds, *max_tlds) != (0, u16::MAX)),
         ("popularityRank", drop.max_rank.is_some()),
     ];
