@@ -31,6 +31,7 @@ use crate::service::receipt;
 use crate::service::work;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::expected_taken::ExpectedTaken;
 use crate::vocab::ids::ClaimId;
 use crate::vocab::name::DomainName;
 use crate::vocab::release_time::ReleaseTime;
@@ -262,5 +263,10 @@ impl KnownName for NamesOfDay<'_> {
             latest.returned.map(|returned| HowSoon::Days(returned.time))
         };
         self.to_the_second(name).or_else(of_lists)
+    }
+
+    fn expected(&self, name: &DomainName) -> Option<ExpectedTaken> {
+        let (expected, _) = self.index.expectation_of(name)?;
+        Some(ExpectedTaken::of_share(expected.share))
     }
 }

@@ -9,6 +9,7 @@ use crate::components::upper_first;
 use crate::index::query::outcome_tables::ScoreBand;
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::expected_taken::ExpectedTaken;
 use crate::vocab::ids::RuleId;
 use crate::vocab::money::Usd;
 use crate::vocab::name::{DomainName, to_unicode};
@@ -28,17 +29,20 @@ pub enum GroupBy {
     Score,
     /// How soon the name was registered after its latest drop, by whomever ([`HowSoon`]).
     Taken,
+    /// Percentage of names like it that were expected to be registered again, in tens.
+    Expected,
     Rule,
     Registrar,
     Status,
 }
 
 impl GroupBy {
-    pub const ALL: [GroupBy; 7] = [
+    pub const ALL: [GroupBy; 8] = [
         GroupBy::Venue,
         GroupBy::Tld,
         GroupBy::Score,
         GroupBy::Taken,
+        GroupBy::Expected,
         GroupBy::Rule,
         GroupBy::Registrar,
         GroupBy::Status,
@@ -51,6 +55,7 @@ impl GroupBy {
             GroupBy::Tld => "tld",
             GroupBy::Score => "score",
             GroupBy::Taken => "taken",
+            GroupBy::Expected => "expected",
             GroupBy::Rule => "rule",
             GroupBy::Registrar => "registrar",
             GroupBy::Status => "status",
@@ -64,6 +69,7 @@ impl GroupBy {
             GroupBy::Tld => "TLD",
             GroupBy::Score => "Score",
             GroupBy::Taken => "How soon taken",
+            GroupBy::Expected => "Expectation",
             GroupBy::Rule => "Alert rule",
             GroupBy::Registrar => "Registrar",
             GroupBy::Status => "Status",
@@ -73,7 +79,7 @@ impl GroupBy {
 
 /// An unknown grouping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be one of venue, tld, score, taken, rule, registrar, status")]
+#[error("must be one of venue, tld, score, taken, expected, rule, registrar, status")]
 pub struct GroupByError;
 
 impl FromStr for GroupBy {
@@ -184,6 +190,8 @@ pub trait KnownName {
     fn score(&self, name: &DomainName) -> Option<Dqs>;
     /// How soon the name was registered after its latest drop.
     fn taken(&self, name: &DomainName) -> Option<HowSoon>;
+    /// What was to be expected of names like it.
+    fn expected(&self, name: &DomainName) -> Option<ExpectedTaken>;
 }
 
 /// How soon a name was registered after its release.
@@ -218,6 +226,8 @@ enum GroupKey<'a> {
     Score(Option<ScoreBand>),
     /// `None` if no list shows a registration.
     Taken(Option<HowSoon>),
+    /// Tens of percent; `None` for suffixes without a model.
+    Expected(Option<u8>),
     Rule(RuleId),
     None,
 }
@@ -257,6 +267,10 @@ fn key<'a>(claim: &'a Claim, by: GroupBy, known: &impl KnownName) -> GroupKey<'a
         GroupBy::Tld => GroupKey::Tld(claim.domain.tld()),
         GroupBy::Score => GroupKey::Score(known.score(&claim.domain).map(ScoreBand::of)),
         GroupBy::Taken => GroupKey::Taken(known.taken(&claim.domain)),
+        GroupBy::Expected => {
+            let tens = |it: ExpectedTaken| (it.percent() / 10).min(9);
+            GroupKey::Expected(known.expected(&claim.domain).map(tens))
+        }
         GroupBy::Rule => {
             claim.alert_rule.as_ref().map_or(GroupKey::None, |rule| GroupKey::Rule(rule.id))
         }
@@ -271,6 +285,9 @@ fn label(claim: &Claim, key: &GroupKey<'_>, owned: &UserData) -> String {
         GroupKey::Score(Some(band)) => band.as_str().to_owned(),
         GroupKey::Score(None) => "Not in our data".to_owned(),
         GroupKey::Taken(time) => taken_word(*time),
+        GroupKey::Expected(Some(9)) => "90-100 %".to_owned(),
+        GroupKey::Expected(Some(tens)) => format!("{}-{} %", tens * 10, tens * 10 + 9),
+        GroupKey::Expected(None) => "No expectation".to_owned(),
         GroupKey::Rule(id) => match (owned.rule(*id), &claim.alert_rule) {
             (Some(rule), _) => rule.name.to_string(),
             (None, Some(of)) => format!("{} (deleted)", of.name),

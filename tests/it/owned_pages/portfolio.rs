@@ -268,6 +268,7 @@ fn claims_are_filtered_and_summed() {
     ann.get("/portfolio?by=rule").assert_says(200, "None 4 2 1 1");
     ann.get("/portfolio?by=score").assert_says(200, "Not in our data 4 2 1 1");
     ann.get("/portfolio?by=taken").assert_says(200, "Not seen taken 4 2 1 1");
+    ann.get("/portfolio?by=expected").assert_says(200, "No expectation 4 2 1 1");
     // Grouped by venue, or by registrar for claims without a venue.
     let page = ann.get("/portfolio");
     page.assert_says(200, "Gandi 2 2 0 1");
@@ -284,7 +285,7 @@ fn claims_are_filtered_and_summed() {
     for (query, error) in [
         ("status=gone", "must be one of attempted, caught, registered, lost, sold"),
         ("from=yesterday", "is not a date"),
-        ("by=month", "must be one of venue, tld, score, taken, rule, registrar, status"),
+        ("by=month", "must be one of venue, tld, score, taken, expected, rule, registrar, status"),
     ] {
         ann.get(&format!("/portfolio?{query}")).assert_says(400, error);
     }
