@@ -5,12 +5,13 @@ use std::iter::repeat_n;
 use chrono::{Datelike, Months};
 use rustc_hash::FxHashMap;
 
-use crate::query::outcome_tables::SCORES;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::to_unicode;
 use crate::vocab::outcome::{Auc, Completeness, Horizon, Share};
 
+/// Number of scores, 0 to 100.
+pub(super) const SCORES: usize = 101;
 /// Months of releases that are counted: a year, and the year before it.
 const MONTHS: usize = 2 * YEAR;
 const YEAR: usize = 12;

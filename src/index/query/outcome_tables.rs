@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
-use crate::query::outcome_months::OutcomeHistory;
+use crate::query::outcome_months::{OutcomeHistory, SCORES};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::kind::Kind;
@@ -14,8 +14,6 @@ use crate::vocab::outcome::{Auc, Completeness, Horizon, Share};
 
 /// A group of fewer names has no row of its own.
 pub const NAMES_MIN: u64 = 100;
-/// Number of scores, 0 to 100.
-pub(super) const SCORES: usize = 101;
 
 /// Ten scores, from 0-9 to 90-100.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
