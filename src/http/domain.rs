@@ -12,7 +12,7 @@ use crate::body::{JsonBody, Patch};
 use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
 use crate::index::PipelineDrop;
-use crate::index::query::expectation::model::{Expectation, Model};
+use crate::index::query::expectation_model::{Expectation, Model};
 use crate::index::query::rows::{PopularityFact, Status};
 use crate::json;
 use crate::response::Timestamp;

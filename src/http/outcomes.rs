@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
-use crate::index::query::expectation::model::Model;
+use crate::index::query::expectation_model::Model;
 use crate::index::query::index::Index;
 use crate::index::query::outcome_months::{MONTHS_HORIZON, OutcomeHistory, PeriodOutcome};
 use crate::index::query::outcome_tables::{

@@ -10,7 +10,7 @@ use crate::components::Column::{Number, Text};
 use crate::components::{date, grouped, panel, table};
 use crate::error::PageError;
 use crate::index::Index;
-use crate::index::query::expectation::model::{Model, Test};
+use crate::index::query::expectation_model::{Model, Test};
 use crate::index::query::outcome_months::{
     MONTHS_HORIZON, OutcomeHistory, PeriodOutcome, hundredths,
 };

@@ -1,8 +1,6 @@
 //! Expected shares of names that are registered again within a week (`data/docs/outcomes.md`): a [`Model`] for
 //! each suffix whose lists show enough outcomes, fitted whenever an index is loaded, and a column of its results.
 
-pub mod model;
-
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -10,13 +8,13 @@ use rustc_hash::FxHashMap;
 
 use crate::columns::expected_taken::ExpectedColumn;
 use crate::columns::properties::Property;
+use crate::query::expectation_model::{Count, Counts, Expectation, Model, Models, Predictors};
 use crate::query::index::{Index, Layer};
 use crate::query::outcomes::WINDOW_DAYS;
 use crate::vocab::day::Day;
 use crate::vocab::expected_taken::ExpectedTaken;
 use crate::vocab::name::DomainName;
 use crate::vocab::outcome::{Completeness, Evidence, Released, Verdict};
-use model::{Count, Counts, Expectation, Model, Predictors};
 
 /// The last days of releases, on which models are tested.
 const TEST_DAYS: i32 = 91;
@@ -25,16 +23,6 @@ const DOCS_PER_PIECE: u32 = 1 << 16;
 
 /// Counts by TLD number of the index.
 type Tally = FxHashMap<(u16, Completeness, Predictors), Counts>;
-
-/// The models of an index, by TLD number.
-#[derive(Debug, Default)]
-pub(crate) struct Models(Vec<Option<Model>>);
-
-impl Models {
-    fn of(&self, tld: u16) -> Option<&Model> {
-        self.0.get(usize::from(tld))?.as_ref()
-    }
-}
 
 /// Counts the drops of a layer.
 struct Walk<'a> {
@@ -141,17 +129,13 @@ impl Index {
             });
             Some((counts[0].0.0, model?))
         });
-        let mut models = vec![None; self.tlds().len()];
-        for (tld, model) in fitted.collect::<Vec<_>>() {
-            models[usize::from(tld)] = Some(model);
-        }
-        Models(models)
+        Models::new(self.tlds().len(), fitted.collect())
     }
 
     /// Returns the expectations of the dropped names of each layer.
     pub(super) fn expected_columns(&self, models: &Models) -> Vec<ExpectedColumn> {
         let of_layer = |(at, layer): (usize, &Layer)| {
-            if models.0.iter().all(Option::is_none) {
+            if models.is_empty() {
                 return ExpectedColumn::default();
             }
             let tlds = self.tlds().of_layer(at);

@@ -29,7 +29,7 @@ use crate::columns::tlds::Tlds;
 use crate::columns::typos::Typos;
 use crate::error::GenerationError;
 use crate::filter::{AsOf, Facet, View};
-use crate::query::expectation::Models;
+use crate::query::expectation_model::Models;
 use crate::query::kept::Kept;
 use crate::query::outcome_tables::OutcomeTables;
 use crate::query::rows::{FacetValue, Lifecycle, Status};

@@ -5,6 +5,7 @@ pub mod appraise;
 pub mod dossier;
 pub mod drops;
 pub mod expectation;
+pub mod expectation_model;
 pub mod facets;
 pub mod family;
 pub mod index;

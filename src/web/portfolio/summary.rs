@@ -190,7 +190,7 @@ pub trait KnownName {
     fn score(&self, name: &DomainName) -> Option<Dqs>;
     /// How soon the name was registered after its latest drop.
     fn taken(&self, name: &DomainName) -> Option<HowSoon>;
-    /// What was to be expected of names like it.
+    /// The expectation for names like it.
     fn expected(&self, name: &DomainName) -> Option<ExpectedTaken>;
 }
 

@@ -120,6 +120,28 @@ pub struct Model {
     fit: Fit,
 }
 
+/// The models of an index, by TLD number.
+#[derive(Debug, Default)]
+pub(crate) struct Models(Vec<Option<Model>>);
+
+impl Models {
+    /// Returns the models of some of `tlds` TLDs.
+    pub fn new(tlds: usize, of: Vec<(u16, Model)>) -> Models {
+        let mut all = vec![None; tlds];
+        of.into_iter().for_each(|(tld, model)| all[usize::from(tld)] = Some(model));
+        Models(all)
+    }
+
+    pub fn of(&self, tld: u16) -> Option<&Model> {
+        self.0.get(usize::from(tld))?.as_ref()
+    }
+
+    /// Returns true if no TLD has a model.
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(Option::is_none)
+    }
+}
+
 /// How well a model of the earlier releases predicted the last ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Test {
