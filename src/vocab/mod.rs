@@ -38,6 +38,7 @@ pub mod plan;
 pub mod popularity;
 pub mod rdap;
 pub mod release_time;
+pub mod sample;
 pub mod scope;
 pub mod secret;
 pub mod similar;
