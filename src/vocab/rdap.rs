@@ -217,7 +217,11 @@ impl Bootstrap {
     /// Returns the servers for `name`, in the registry's order; empty if it has none. The longest
     /// matching suffix applies (RFC 9224 §4).
     pub fn servers(&self, name: &DomainName) -> &[RdapBase] {
-        let mut suffix = name.tld();
+        self.servers_of(name.tld())
+    }
+
+    /// Returns the servers of the names of a suffix, as [`Bootstrap::servers`].
+    pub fn servers_of<'a>(&'a self, mut suffix: &str) -> &'a [RdapBase] {
         loop {
             if let Some(servers) = self.servers.get(suffix) {
                 return servers;
