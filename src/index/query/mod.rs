@@ -17,6 +17,7 @@ pub mod outcomes;
 pub mod overview;
 pub mod profile;
 pub mod rows;
+pub mod sample;
 mod scan;
 pub mod search;
 pub mod shared_tlds;
