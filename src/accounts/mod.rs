@@ -4,7 +4,7 @@
 //!
 //! | layer | files |
 //! | --- | --- |
-//! | one file per resource: requests as meant, the decision on them, `Store` methods | `api_keys`, `claims`, `feeds`, `watches`, `watch_alerts`, `changes`, `votes`, `hidden`, `rules`, `searches`, `matches`, `deliveries`, `verification`, `sessions`, `profile`, `idempotency`, `ceilings`, `admin`, `audit` |
+//! | one file per resource: requests as meant, the decision on them, `Store` methods | `api_keys`, `claims`, `feeds`, `watches`, `watch_alerts`, `changes`, `votes`, `hidden`, `rules`, `searches`, `matches`, `deliveries`, `verification`, `sample`, `sessions`, `profile`, `idempotency`, `ceilings`, `admin`, `audit` |
 //! | the durable store: decide, append, apply; snapshots | `store` |
 //! | changes as the journal stores them | `event` |
 //! | stored data and its collections | `data`, and values such as `email` and `keys` |
@@ -40,6 +40,7 @@ mod password;
 mod profile;
 mod quota;
 mod rules;
+mod sample;
 mod searches;
 mod sessions;
 mod store;
@@ -88,6 +89,7 @@ pub use password::{Password, PasswordError, PasswordHash, PasswordSeal};
 pub use profile::{Profile, VerificationLink};
 pub use quota::{Allowance, Counter};
 pub use rules::{ChangedRule, NewRule, RulePatch};
+pub use sample::{SampleDraw, SampleTarget};
 pub use searches::{NewSearch, SearchPatch};
 pub use sessions::{PasswordChange, Person};
 pub use store::metrics::Queues;

@@ -16,6 +16,7 @@ pub mod keys;
 pub mod nodes;
 pub mod responses;
 pub mod rules;
+pub mod sample;
 pub mod searches;
 pub mod sorted;
 pub mod votes;

@@ -34,6 +34,7 @@ use crate::journal::RecordKind;
 use crate::vocab::claim::Vote;
 use crate::vocab::columns::Columns;
 use crate::vocab::day::Day;
+use crate::vocab::dqs::Dqs;
 use crate::vocab::evidence::EvidenceSet;
 use crate::vocab::ids::{
     AccountId, ClaimId, DeliveryId, KeyId, RuleId, SearchId, UnsubscribeToken,
@@ -41,6 +42,7 @@ use crate::vocab::ids::{
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::{LatestRegistration, Observation};
 use crate::vocab::plan::Plan;
+use crate::vocab::sample::SampleAnswer;
 use crate::vocab::time::UnixMs;
 use crate::vocab::watched_change::WatchedChange;
 use crate::vocab::watermark::Watermark;
@@ -170,6 +172,13 @@ table! {
         /// The leader uploaded files to the object store, for all nodes to fetch. With `served`,
         /// all nodes put the files into use at this record.
         34 FilesAnnounced { 1 publication: Publication; 2 served: bool }
+        /// Names of a suffix were drawn for the random sample of those released on a day: those with the
+        /// smallest hashes under the key `seed`, in that order. Of two draws, the first counts.
+        35 SampleDrawn {
+            1 on: Day, 2 suffix: CompactString, 3 seed: [u8; 32], 4 names: Vec<(DomainName, Dqs)>;
+        }
+        /// Registries answered about drawn names; each row begins with the day of the release.
+        36 SampleAnswered { 1 rows: Vec<(Day, DomainName, SampleAnswer)>; }
     }
 }
 

@@ -388,6 +388,23 @@ fn observations(states: &[RdapState]) -> Vec<(DomainName, Observation)> {
     all.map(|seen| (name("a.com"), seen)).collect()
 }
 
+/// Events of the random sample.
+fn sample() -> Named {
+    let drawn = |names: &[&str]| Event::SampleDrawn {
+        on: day(),
+        suffix: "com".into(),
+        seed: [7; 32],
+        names: names.iter().map(|text| (name(text), Dqs::MAX)).collect(),
+    };
+    let answers =
+        [SampleAnswer::None, SampleAnswer::Free(7), SampleAnswer::Taken(9), SampleAnswer::Kept];
+    let rows = answers.map(|answer| (day(), name("a.com"), answer)).to_vec();
+    vec![
+        ("sample", drawn(&["b.com", "a.com"])),
+        ("sample, answers", Event::SampleAnswered { rows }),
+    ]
+}
+
 /// Events of the nodes of a cluster.
 fn nodes() -> Named {
     let lead = |node: Option<&str>| Lead { term: 0x0203, node: node.map(Into::into) };
@@ -410,6 +427,7 @@ fn every() -> Vec<(&'static str, Transaction)> {
     let three = all.iter().rev().take(3).flat_map(|(_, it)| it.0.clone()).collect();
     all.push(("three at once", Transaction(three)));
     all.push(("nothing", Transaction(Vec::new())));
+    all.extend(sample().into_iter().map(|(name, event)| (name, Transaction(vec![event]))));
     all
 }
 

@@ -53,6 +53,8 @@ impl Event {
             | Event::ChangesMatched { .. }
             | Event::WatchAlertsBegan { .. }
             | Event::NamesVerified { .. }
+            | Event::SampleDrawn { .. }
+            | Event::SampleAnswered { .. }
             | Event::DeliverySettled { .. }
             | Event::ChannelsSwitched { off: Some(_), .. }
             | Event::FilesAnnounced { .. } => return,

@@ -49,7 +49,7 @@ const ITEM_BYTES: usize = 64 << 10;
 const CHUNK_BYTES: usize = 512 << 10;
 const _: () = assert!(CHUNK_BYTES + ITEM_BYTES + (300 << 10) <= CHUNK_BYTES_MAX);
 
-/// The numbers of items. Items up to `NAMES` are about all accounts together.
+/// The numbers of items. Items up to `NAMES`, and `SAMPLE`, are about all accounts together.
 mod item {
     /// The first byte of a snapshot before items had numbers.
     pub const FORMER: u8 = 0;
@@ -84,6 +84,8 @@ mod item {
     /// are ordered oldest first.
     pub const OUTBOXES: u8 = 16;
     pub const DELIVERIES: u8 = 17;
+    /// Draws of the random sample, by day and suffix. They precede all accounts.
+    pub const SAMPLE: u8 = 18;
 }
 
 /// State of all accounts together.
@@ -100,12 +102,15 @@ struct StateRow {
     /// Position in the shared log.
     shared: Option<(u64, [u8; 32])>,
     nodes: Nodes,
+    /// Number of draws and answers of the random sample.
+    sample_changes: u64,
 }
 
 row!(StateRow {
     1 last_account
 } optional {
-    2 last_day, 3 owner, 4 matched, 5 changes, 6 state_changes, 7 shared, 8 nodes
+    2 last_day, 3 owner, 4 matched, 5 changes, 6 state_changes, 7 shared, 8 nodes,
+    9 sample_changes
 });
 
 /// An account without its lists.
@@ -247,11 +252,13 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
                 state_changes: state.watched.changes(),
                 shared: (seq > 0).then_some((seq, chain.0)),
                 nodes: state.nodes.clone(),
+                sample_changes: state.sample.changes(),
             },
         )?;
         let ahead = state.progress.ahead.iter();
         self.rows(item::AHEAD, ahead.map(|(&(account, rule), it)| (account, rule, *it)))?;
-        self.rows(item::OBSERVED, state.watched.rows())
+        self.rows(item::OBSERVED, state.watched.rows())?;
+        self.rows(item::SAMPLE, state.sample.rows())
     }
 
     fn account(&mut self, account: &Account) -> Result<(), E> {
@@ -493,6 +500,7 @@ impl Loader {
             item::OBSERVED => {
                 each(number, content, |row: ObservedRow| state.watched.put(row))?;
             }
+            item::SAMPLE => each(number, content, |row| state.sample.put(row))?,
             item::NAMES => each(number, content, |name| self.names.push(Arc::new(name)))?,
             item::ACCOUNT => {
                 self.finish_account();
@@ -546,6 +554,7 @@ impl State {
             self.shared = SharedPosition { seq, chain: Chain(chain) };
         }
         self.nodes = row.nodes;
+        self.sample.put_changes(row.sample_changes);
     }
 }
 

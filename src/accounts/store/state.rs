@@ -20,6 +20,7 @@ use crate::data::feeds::{Feed, FeedOf};
 use crate::data::keys::Key;
 use crate::data::nodes::Nodes;
 use crate::data::rules::Rule;
+use crate::data::sample::Sample;
 use crate::data::sorted::Sorted;
 use crate::data::watch_alerts::WatchSender;
 use crate::data::watches::WatchRow;
@@ -63,6 +64,8 @@ pub struct State {
     /// Progress of matching watched names with changes; `None` before matching began.
     pub changes: Option<ChangeProgress>,
     pub queue: DeliveryQueue,
+    /// The random sample of released names.
+    pub sample: Sample,
     /// Approximate memory of all accounts and their rows.
     pub data_bytes: u64,
     /// Names of a list whose matches are being recorded in several records; the messages of these
@@ -150,6 +153,7 @@ pub struct Frozen {
     pub progress: MatchProgress,
     pub changes: Option<ChangeProgress>,
     pub watched: Watched,
+    pub sample: Sample,
     pub shared: SharedPosition,
     pub nodes: Nodes,
 }
@@ -285,6 +289,14 @@ impl State {
                     self.watched.observe(name, Observation { evidence, registration, ..*seen });
                 }
             }
+            Event::SampleDrawn { on, suffix, names, seed: _ } => {
+                self.sample.draw(on, suffix, names)
+            }
+            Event::SampleAnswered { rows } => {
+                for (on, name, answer) in &rows {
+                    self.sample.answer(*on, name, *answer);
+                }
+            }
             Event::Checkpoint { .. } => {}
             Event::LeadTaken { lead } => self.nodes.lead(lead),
             Event::FilesAnnounced { publication, served } => {
@@ -343,6 +355,7 @@ impl State {
             progress: self.progress.clone(),
             changes: self.changes,
             watched: self.watched.clone(),
+            sample: self.sample.clone(),
             shared: self.shared,
             nodes: self.nodes.clone(),
         }

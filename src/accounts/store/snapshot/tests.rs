@@ -8,6 +8,7 @@ use crate::data::keys::Key;
 use crate::data::nodes::{Lead, Publication};
 use crate::data::responses::KeptResponse;
 use crate::data::rules::{Rule, WebhookSecret};
+use crate::data::sample::Sample;
 use crate::data::searches::SavedSearch;
 use crate::data::watch_alerts::{EntryAlerts, Quiet, WatchAlerts};
 use crate::data::watches::{WatchDetails, WatchEntry, WatchRow};
@@ -30,6 +31,7 @@ use crate::vocab::observation::{
     Registrar,
 };
 use crate::vocab::plan::Plan;
+use crate::vocab::sample::{OPEN_DAYS, SampleAnswer};
 use crate::vocab::scope::{Scope, Scopes};
 use crate::vocab::secret::Secret;
 use crate::vocab::stage::Stage;
@@ -87,6 +89,7 @@ fn frozen(accounts: Vec<Arc<Account>>) -> Frozen {
         progress,
         changes: None,
         watched,
+        sample: Sample::default(),
         shared: SharedPosition::default(),
         nodes: Nodes::default(),
     }
@@ -129,6 +132,7 @@ fn the_bytes_of_a_snapshot_never_change() {
         ("the rest", others()),
         ("evidence", proven(LatestRegistration::default())),
         ("registration", proven(registered())),
+        ("sample", sampled()),
     ];
     let ours: String = all.into_iter().map(line).collect();
     assert_eq!(ours, include_str!("../../../../tests/golden/accounts-snapshot-0.1.hex"));
@@ -277,6 +281,27 @@ fn proven(registration: LatestRegistration) -> Frozen {
     state.watched.add(&name("b.com"));
     state.watched.observe(&name("b.com"), seen);
     state
+}
+
+/// A state with a draw without names, a draw with an answer, and one without.
+fn sampled() -> Frozen {
+    let mut state = frozen(Vec::new());
+    let names = |texts: &[&str]| texts.iter().map(|text| (name(text), Dqs::MAX)).collect();
+    let later = day().plus(OPEN_DAYS + 1);
+    state.sample.draw(day(), "com".into(), names(&["b.com"]));
+    state.sample.answer(day(), &name("b.com"), SampleAnswer::Free(7));
+    state.sample.draw(later, "com".into(), names(&["b.com", "a.com"]));
+    state.sample.draw(later, "net".into(), names(&["c.net"]));
+    state.sample.answer(later, &name("a.com"), SampleAnswer::Taken(1));
+    state
+}
+
+#[test]
+fn samples_round_trip() {
+    let read = load(&chunks(&sampled())).expect("read").freeze();
+    assert!(read.sample == sampled().sample);
+    assert_eq!(read.sample.changes(), 5);
+    assert_eq!(digest(&read), digest(&sampled()));
 }
 
 #[test]
