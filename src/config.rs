@@ -28,7 +28,7 @@ use crate::config::inbox::InboxSettings;
 use crate::config::index::{IndexFile, IndexSettings};
 use crate::config::number::{Bounded, Seconds};
 use crate::config::outbound::{
-    DnsFile, GivenSecrets, RdapFile, SmtpFile, TelegramFile, WebhooksFile, WhoisFile,
+    DnsFile, GivenSecrets, RdapFile, SampleFile, SmtpFile, TelegramFile, WebhooksFile, WhoisFile,
 };
 use crate::config::renamed::Renamed;
 use crate::config::server::ServerFile;
@@ -202,6 +202,7 @@ struct File {
     webhooks: WebhooksFile,
     rdap: RdapFile,
     whois: WhoisFile,
+    sample: SampleFile,
     dns: DnsFile,
     outbound: Calls,
     web: WebSettings,
@@ -287,12 +288,14 @@ impl Config {
         let (tables, problems) = TablesFolder::new(&absolute(&data)).install(psl);
         let GivenSecrets { smtp_password, telegram_token, czds_password, s3_secret_access_key } =
             given.secrets;
+        let rdap = file.rdap.settings()?;
         let outbound = Settings {
             public_url: file.public_url,
             smtp: file.smtp.map(|section| section.settings(smtp_password)).transpose()?,
             telegram: file.telegram.map(|section| section.settings(telegram_token)).transpose()?,
             webhooks: file.webhooks.settings()?,
-            rdap: file.rdap.settings()?,
+            sample: file.sample.settings(&rdap)?,
+            rdap,
             whois: file.whois.settings()?,
             dns: file.dns.settings()?,
             calls: file.outbound,

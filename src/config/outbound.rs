@@ -1,4 +1,5 @@
-//! The sections for outbound calls: `[smtp]`, `[telegram]`, `[webhooks]`, `[rdap]`, `[whois]` and `[dns]`.
+//! The sections for outbound calls: `[smtp]`, `[telegram]`, `[webhooks]`, `[rdap]`, `[whois]`, `[sample]` and
+//! `[dns]`.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -11,14 +12,15 @@ use url::{Host, Url};
 
 use crate::config::number::Bounded;
 use crate::outbound::settings::{
-    Dns, PUSHOVER_BASE_DEFAULT, RDAP_BOOTSTRAP_DEFAULT, RETRY_SECONDS_DEFAULT, Rdap, SecretSource,
-    Smtp, SmtpTls, TELEGRAM_BASE_DEFAULT, Telegram, Webhooks, Whois,
+    Dns, PUSHOVER_BASE_DEFAULT, RDAP_BOOTSTRAP_DEFAULT, RETRY_SECONDS_DEFAULT, Rdap, Sample,
+    SecretSource, Smtp, SmtpTls, TELEGRAM_BASE_DEFAULT, Telegram, Webhooks, Whois,
 };
 use crate::outbound::whois;
 use crate::vocab::net::{self, AllowList};
 use crate::vocab::rdap::RdapBase;
 use crate::vocab::secret::Secret;
-use crate::vocab::tld::is_suffix;
+use crate::vocab::suffixes;
+use crate::vocab::tld::{fold_tld, is_suffix};
 use crate::vocab::url::{BaseUrl, DeniedName};
 
 /// Maximum number of attempts; a delivery stays in memory until its last.
@@ -101,6 +103,15 @@ pub(super) struct WhoisFile {
     /// A host, or a host and port, by suffix.
     servers: HashMap<String, String>,
     allow: AllowList,
+}
+
+/// The section `[sample]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct SampleFile {
+    enabled: bool,
+    suffixes: Vec<String>,
+    except: Vec<String>,
 }
 
 /// The section `[dns]`.
@@ -245,6 +256,33 @@ impl WhoisFile {
     }
 }
 
+impl SampleFile {
+    pub(super) fn settings(self, rdap: &Rdap) -> anyhow::Result<Option<Sample>> {
+        let known = |texts: Vec<String>, of: &str| {
+            let suffix = |text: String| {
+                let folded = fold_tld(&text).filter(|suffix| is_public(suffix));
+                let folded = folded.with_context(|| {
+                    format!("sample.{of}: `{text}` is not a suffix such as de or co.uk")
+                })?;
+                Ok(folded.into())
+            };
+            texts.into_iter().map(suffix).collect::<anyhow::Result<_>>()
+        };
+        let (suffixes, except) = (known(self.suffixes, "suffixes")?, known(self.except, "except")?);
+        anyhow::ensure!(
+            rdap.enabled || !self.enabled,
+            "sample.enabled asks RDAP servers, and rdap.enabled is false; change one of them"
+        );
+        Ok(self.enabled.then_some(Sample { suffixes, except }))
+    }
+}
+
+/// Returns true if the Public Suffix List has the suffix.
+fn is_public(suffix: &str) -> bool {
+    let found = suffixes::find(&format!("drop.{suffix}"));
+    is_suffix(suffix) && found.len == suffix.len() && found.section.is_some()
+}
+
 /// Parses a host with an optional port.
 fn host_and_port(text: &str) -> Option<(Host, u16)> {
     let url = Url::parse(&format!("http://{text}/")).ok()?;
@@ -355,6 +393,21 @@ mod tests {
     }
 
     #[test]
+    fn suffixes_of_the_sample_are_chosen() {
+        let sample = |text: &str| loaded(&format!("[sample]\n{text}")).sample;
+        assert_eq!((loaded("").sample, sample("suffixes = [\"de\"]")), (None, None), "off");
+        let is_complete = |suffix: &str| suffix == "com";
+        let chosen = |text: &str| {
+            let sample = sample(&format!("enabled = true\n{text}")).expect("on");
+            let has = |suffix: &&str| sample.has(suffix, is_complete);
+            ["com", "de", "co.uk"].into_iter().filter(has).collect::<Vec<_>>()
+        };
+        assert_eq!(chosen(""), ["de", "co.uk"]);
+        assert_eq!(chosen("except = [\".DE\"]"), ["co.uk"]);
+        assert_eq!(chosen("suffixes = [\"com\", \"de\"]"), ["com", "de"]);
+    }
+
+    #[test]
     fn environment_secrets_take_precedence_over_the_file() {
         let secrets = GivenSecrets {
             smtp_password: Some(Secret::new("given".into())),
@@ -423,6 +476,10 @@ mod tests {
             ("[rdap]\nconcurrency = 0", "concurrency"),
             ("[rdap]\nbootstrap_refresh_hours = 0", "bootstrap_refresh_hours"),
             ("[dns]\nservers = [\"localhost\"]", "localhost"),
+            ("[sample]\nsuffixes = [\"nosuchsuffix\"]", "nosuchsuffix"),
+            ("[sample]\nenabled = true\nexcept = [\"a.com\"]", "a.com"),
+            ("[sample]\nenabled = true\n[rdap]\nenabled = false", "rdap.enabled"),
+            ("[sample]\nnames = 60", "names"),
         ] {
             let refused = load(text, GivenSecrets::default()).expect_err(text);
             assert!(format!("{refused:#}").contains(word), "{text}: {refused:#}");

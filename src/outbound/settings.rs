@@ -1,7 +1,7 @@
 //! Parsed settings of outbound calls. `config` builds these settings; the modules beside this one
 //! use them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -37,6 +37,8 @@ pub struct Settings {
     pub webhooks: Webhooks,
     pub rdap: Rdap,
     pub whois: Whois,
+    /// `None` asks about no released name.
+    pub sample: Option<Sample>,
     pub dns: Dns,
     pub calls: Calls,
 }
@@ -178,6 +180,24 @@ impl Rdap {
     pub fn compiled(&self) -> Bootstrap {
         let is_default = self.bootstrap.as_str() == RDAP_BOOTSTRAP_DEFAULT;
         Bootstrap::compiled().as_ref().clone().completed(is_default, &self.servers)
+    }
+}
+
+/// Suffixes of the random sample of released names (`data/docs/outcomes.md`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// Empty for all suffixes without lists of all names, which need no sample. The terms of zone files forbid
+    /// many queries, so the operator has to name their suffixes.
+    pub suffixes: HashSet<String>,
+    pub except: HashSet<String>,
+}
+
+impl Sample {
+    /// Returns true if names of a suffix are drawn. `is_complete` is true if lists show all names of it.
+    pub fn has(&self, suffix: &str, is_complete: impl FnOnce(&str) -> bool) -> bool {
+        let is_named = self.suffixes.contains(suffix);
+        let is_default = self.suffixes.is_empty() && !is_complete(suffix);
+        (is_named || is_default) && !self.except.contains(suffix)
     }
 }
 
