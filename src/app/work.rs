@@ -177,6 +177,7 @@ impl Work {
                 per_second: settings.requests_per_second,
                 concurrency: settings.concurrency,
             },
+            sample: config.outbound.sample.clone(),
         }))
     }
 }

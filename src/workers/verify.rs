@@ -7,9 +7,12 @@
 //!
 //! A 404 alone proves nothing ([`crate::vocab::availability`]): the server must have described a registered name
 //! of the suffix within a day ([`trust`]), and the name servers of the suffix are asked as well.
+//!
+//! Names of the random sample ([`sample`]) are asked about when no other name waits for their server.
 
 mod budget;
 pub mod plan;
+mod sample;
 pub mod server;
 mod trust;
 
@@ -30,12 +33,13 @@ use url::Url;
 use crate::accounts::{Store, WriteError};
 use crate::index::filter::AsOf;
 use crate::index::generation::live::LiveIndex;
+use crate::index::storage::manifest::GenerationId;
 use crate::outbound::bootstrap::LiveBootstrap;
 use crate::outbound::guard::Guard;
 use crate::outbound::http::{Body, CallError, Client, Request};
 use crate::outbound::parent::{Delegation, ParentError, Parents};
 use crate::outbound::rdap::{self, RESPONSE_BYTES_MAX, Reply, Response, Unusable};
-use crate::outbound::settings::WhoisHosts;
+use crate::outbound::settings::{Sample, WhoisHosts};
 use crate::outbound::whois::{self, WhoisError, WhoisServer};
 use crate::service::checks::{Checked, Checks};
 use crate::vocab::availability::{self, Finding};
@@ -48,6 +52,7 @@ use crate::vocab::observation::{
     LatestRegistration, Observation, ObservedBy, RdapState, RdapStatuses,
 };
 use crate::vocab::rdap::{Bootstrap, origin};
+use crate::vocab::sample::SampleAnswer;
 use crate::vocab::time::UnixMs;
 use crate::workers::bootstrap::Registry;
 use budget::{Budgets, Turn};
@@ -107,6 +112,8 @@ pub struct Verify {
     pub catch_days: u16,
     /// Limits for each server.
     pub limits: Limits,
+    /// Suffixes of the random sample; `None` without one.
+    pub sample: Option<Sample>,
 }
 
 /// How WHOIS servers are reached.
@@ -142,8 +149,17 @@ enum TaskResult {
     Rdap(Box<RdapQuery>, Result<Reply, CallError>),
     Parent(Box<Sought>, Result<Delegation, ParentError>),
     Whois(Box<Sought>, WhoisServer, Result<whois::Answer, WhoisError>),
-    Written(Vec<(DomainName, Observation)>, Result<(), WriteError>),
+    Written(Answers, Result<(), WriteError>),
+    Drawn(Result<(), WriteError>),
     Refreshed(Box<Registry>, Duration),
+}
+
+/// Answers to write.
+#[derive(Clone, Default)]
+struct Answers {
+    observed: Vec<(DomainName, Observation)>,
+    /// Answers about names of the random sample, each with the day of its release.
+    sampled: Vec<(Day, DomainName, SampleAnswer)>,
 }
 
 /// The pause of a name whose query failed.
@@ -193,16 +209,19 @@ struct VerifyWorker {
     /// Names that left `busy` during planning; the plan may still contain them.
     settled: Vec<DomainName>,
     pauses: HashMap<DomainName, Pause>,
+    /// Names of the random sample that got no answer, until they are asked about again.
+    rests: HashMap<DomainName, Instant>,
+    /// The day and generation from which names were drawn last.
+    drew: Option<(Day, GenerationId)>,
     planning: bool,
     plan_at: Instant,
     plan_not_before: Instant,
     /// Names whose check was requested.
     asked: Vec<DomainName>,
-    /// Observations to write.
-    answers: Vec<(DomainName, Observation)>,
-    /// Latest time at which to write the observations.
+    answers: Answers,
+    /// Latest time at which to write the answers.
     write_at: Option<Instant>,
-    /// Number of observations being written.
+    /// Number of answers being written.
     writing: usize,
     tasks: JoinSet<TaskResult>,
 }
@@ -232,11 +251,13 @@ impl VerifyWorker {
             busy: HashSet::new(),
             settled: Vec::new(),
             pauses: HashMap::new(),
+            rests: HashMap::new(),
+            drew: None,
             planning: false,
             plan_at: now,
             plan_not_before: now,
             asked: Vec::new(),
-            answers: Vec::new(),
+            answers: Answers::default(),
             write_at: None,
             writing: 0,
             tasks: JoinSet::new(),
@@ -274,7 +295,7 @@ impl VerifyWorker {
         }
         self.tasks.abort_all();
         let answers = std::mem::take(&mut self.answers);
-        if let Err(err) = self.verify.store.record_observations(answers).await {
+        if let Err(err) = answers.write(&self.verify.store).await {
             tracing::warn!(error = %err, "cannot write the last observations");
         }
     }
@@ -291,6 +312,11 @@ impl VerifyWorker {
                 self.take_whois(*sought, &server, answer, now);
             }
             Ok(TaskResult::Written(rows, outcome)) => self.take_written(rows, outcome, now),
+            Ok(TaskResult::Drawn(Ok(()))) => self.plan_at = self.plan_not_before,
+            Ok(TaskResult::Drawn(Err(err))) => {
+                tracing::warn!(error = %err, "cannot write drawn names; trying again");
+                self.drew = None;
+            }
             Ok(TaskResult::Refreshed(registry, again)) => {
                 self.verify.registry = Some(registry);
                 self.refresh_at = now + again;
@@ -337,11 +363,17 @@ impl VerifyWorker {
         let (pauses, busy) = (self.pauses.clone(), self.busy.clone());
         let turns = self.servers.iter().map(|(name, server)| (name.clone(), server.turn));
         let (turns, dns_turn) = (turns.collect::<HashMap<_, _>>(), self.dns_turn);
+        self.rests.retain(|_, until| *until > now);
+        let (sample, rests) = (self.verify.sample.clone(), self.rests.clone());
+        let (today, generation) = (self.verify.clock.today(), index.manifest().generation);
+        let draws = sample.is_some() && self.drew != Some((today, generation));
+        self.drew = Some((today, generation));
+        let per_second = self.verify.limits.per_second;
         self.tasks.spawn_blocking(move || {
             let instant = clock.now();
             let today = Day::from_instant(instant).unwrap_or_else(|| clock.today());
             let of_index = AsOf { today, catch_days };
-            let plan = VerifyPlan::new(
+            let mut plan = VerifyPlan::new(
                 store.verification_targets(),
                 &bootstrap,
                 &PlanTime { now: UnixMs::from_instant(instant), today },
@@ -353,23 +385,42 @@ impl VerifyWorker {
                 },
                 |server| server.map_or(dns_turn, |server| turns.get(server).copied().flatten()),
             );
+            if let Some(sample) = sample {
+                let is_ready =
+                    |name: &DomainName| !busy.contains(name) && !rests.contains_key(name);
+                let facts = |name: &DomainName| index.facts(name, of_index);
+                plan.sample =
+                    sample::queues(store.sample_targets(today), &bootstrap, facts, is_ready);
+                let mut seed = [0; 32];
+                if draws && getrandom::fill(&mut seed).is_ok() {
+                    let of = (&sample, &*bootstrap);
+                    let drawn = |on| store.drawn(on);
+                    plan.draws = sample::draw(&index, of, per_second, today, &seed, drawn);
+                }
+            }
             TaskResult::Planned(Box::new(plan), bootstrap, now.elapsed())
         });
     }
 
     fn adopt(
         &mut self,
-        plan: VerifyPlan,
+        mut plan: VerifyPlan,
         bootstrap: &Arc<Bootstrap>,
         took: Duration,
         now: Instant,
     ) {
         self.planning = false;
         self.has_names |= !plan.is_empty();
+        let draws = std::mem::take(&mut plan.draws);
+        if !draws.is_empty() {
+            let store = self.verify.store.clone();
+            self.tasks.spawn(async move { TaskResult::Drawn(store.record_draws(draws).await) });
+        }
         self.plan = plan;
         let settled: HashSet<DomainName> = self.settled.drain(..).collect();
         let fresh = |due: &Due| !settled.contains(&due.name);
-        self.plan.rdap.values_mut().for_each(|queue| queue.retain(fresh));
+        let queues = self.plan.rdap.values_mut().chain(self.plan.sample.values_mut());
+        queues.for_each(|queue| queue.retain(fresh));
         self.plan.dns.retain(fresh);
         self.plan_not_before = now + PLAN_GAP.max(took * PLAN_SHARE);
         // A plan requested during planning is still due.
@@ -403,31 +454,25 @@ impl VerifyWorker {
         if self.writing > 0 || !due || self.answers.is_empty() {
             return;
         }
-        let rest = self.answers.split_off(self.answers.len().min(GROUP_MAX));
-        let rows = std::mem::replace(&mut self.answers, rest);
+        let rows = self.answers.take_group();
         self.writing = rows.len();
         self.write_at = (!self.answers.is_empty()).then_some(now + GROUP_WAIT);
         let store = self.verify.store.clone();
         self.tasks.spawn(async move {
-            let outcome = store.record_observations(rows.clone()).await;
+            let outcome = rows.clone().write(&store).await;
             TaskResult::Written(rows, outcome)
         });
     }
 
-    fn take_written(
-        &mut self,
-        rows: Vec<(DomainName, Observation)>,
-        outcome: Result<(), WriteError>,
-        now: Instant,
-    ) {
+    fn take_written(&mut self, rows: Answers, outcome: Result<(), WriteError>, now: Instant) {
         self.writing = 0;
         if let Err(err) = outcome {
             tracing::warn!(error = %err, "cannot write observations; trying again");
-            self.answers.splice(..0, rows);
+            self.answers.put_back(rows);
             self.write_at = Some(now + WRITE_RETRY_AFTER);
             return;
         }
-        for (name, _) in rows {
+        for name in rows.into_names() {
             self.release(name);
         }
     }
@@ -460,9 +505,7 @@ impl VerifyWorker {
             }
         }
         for name in self.waiting() {
-            while self.may_ask(&name)
-                && self.server(&name, now).ready_at().is_some_and(|at| at <= now)
-            {
+            while self.may_ask(&name) && self.ready_at(&name, now).is_some_and(|at| at <= now) {
                 let Some(ask) = self.next_query(&name) else { break };
                 self.ask_rdap(ask, now);
             }
@@ -493,7 +536,8 @@ impl VerifyWorker {
             let last = self.verify.store.observations([&name]).pop().flatten();
             let (account, urgency) = (AccountId(0), Urgency::External);
             let how = if base.is_some() { How::Rdap } else { How::DnsOnly };
-            let due = Due { name: name.clone(), urgency, how, base, account, drop, last };
+            let sampled = None;
+            let due = Due { name: name.clone(), urgency, how, base, account, drop, last, sampled };
             self.busy.insert(name);
             match RdapQuery::first(&due) {
                 None => self.confirming.push_back(Sought::new(due, now)),
@@ -520,10 +564,20 @@ impl VerifyWorker {
     /// The servers with waiting queries.
     fn waiting(&self) -> Vec<String> {
         let ahead = self.ahead.iter().filter(|(_, queue)| !queue.is_empty());
-        let planned = self.plan.rdap.iter().filter(|(_, queue)| !queue.is_empty());
+        let planned = self.plan.rdap.iter().chain(&self.plan.sample);
+        let planned = planned.filter(|(_, queue)| !queue.is_empty());
         let names: HashSet<&String> =
             ahead.map(|(name, _)| name).chain(planned.map(|(name, _)| name)).collect();
         names.into_iter().cloned().collect()
+    }
+
+    /// The time from which the next of the queries that wait for a server may be sent.
+    fn ready_at(&mut self, name: &str, now: Instant) -> Option<Instant> {
+        let has_any = |queue: Option<bool>| queue == Some(false);
+        let is_watched = has_any(self.ahead.get(name).map(VecDeque::is_empty))
+            || has_any(self.plan.rdap.get(name).map(VecDeque::is_empty));
+        let server = self.server(name, now);
+        if is_watched { server.ready_at() } else { server.sample_ready_at() }
     }
 
     fn server(&mut self, name: &str, now: Instant) -> &mut Server {
@@ -550,7 +604,9 @@ impl VerifyWorker {
         if let Some(ahead) = ahead.filter(|queue| queue.front().is_some_and(goes_first)) {
             return ahead.pop_front();
         }
-        let queue = planned?;
+        let sample = self.plan.sample.get_mut(server);
+        let is_left = planned.as_ref().is_some_and(|queue| !queue.is_empty());
+        let queue = planned.filter(|_| is_left).or(sample)?;
         while let Some(due) = queue.pop_front() {
             if let Some(ask) = RdapQuery::first(&due).filter(|_| self.busy.insert(due.name)) {
                 return Some(ask);
@@ -562,7 +618,10 @@ impl VerifyWorker {
     fn ask_rdap(&mut self, ask: RdapQuery, now: Instant) {
         let server = self.server(&ask.server, now);
         server.begin(now);
-        server.turn = Some(ask.due.account);
+        match ask.due.sampled {
+            Some(_) => server.charge_sample(now),
+            None => server.turn = Some(ask.due.account),
+        }
         self.in_flight += 1;
         let (client, clock) = (self.verify.client.clone(), self.verify.clock);
         self.tasks.spawn(async move {
@@ -603,7 +662,7 @@ impl VerifyWorker {
         if !self.waits_for_registry {
             for name in self.waiting() {
                 if self.may_ask(&name) {
-                    wake = self.server(&name, now).ready_at().map_or(wake, |at| wake.min(at));
+                    wake = self.ready_at(&name, now).map_or(wake, |at| wake.min(at));
                 }
             }
         }
@@ -645,23 +704,23 @@ impl VerifyWorker {
                 let rdap::Registration { statuses, registered_on, latest: registration, .. } =
                     found;
                 let seen = Observation { statuses, registered_on, registration, ..seen };
-                self.answer(ask.due.name, seen, now);
+                self.answer(ask.due, seen, now);
             }
             Ok(Reply::NotFound) => self.missing(ask, now),
             Ok(Reply::Reserved) => {
                 let evidence = EvidenceSet::default().with(Evidence::RdapReserved);
                 let seen = self.seen(RdapState::Reserved, ObservedBy::Rdap, evidence);
-                self.answer(ask.due.name, seen, now);
+                self.answer(ask.due, seen, now);
             }
             // The server's limit was reached, which does not count as a failure of the name. The
             // next plan contains the name again.
-            Ok(Reply::NotNow(_)) => self.postpone(ask.due.name),
-            Ok(Reply::Refused) => self.pause(ask.due.name, &ask.server, "access denied", now),
+            Ok(Reply::NotNow(_)) => self.postpone(ask.due),
+            Ok(Reply::Refused) => self.pause(ask.due, &ask.server, "access denied", now),
             Ok(Reply::Failed(status)) => {
                 if self.trust.answered(&ask.server, false, now) {
                     self.distrust(&ask.server, "404 and failures in turn");
                 }
-                self.pause(ask.due.name, &ask.server, &format!("HTTP status {status}"), now);
+                self.pause(ask.due, &ask.server, &format!("HTTP status {status}"), now);
             }
             Ok(Reply::Unusable(reason)) => self.unusable(ask, &reason, now),
             Err(CallError::TooLarge(_)) => self.unusable(ask, &Unusable::TooLong, now),
@@ -669,7 +728,7 @@ impl VerifyWorker {
                 self.unusable(ask, &Unusable::Coding(err.to_string()), now);
             }
             Ok(Reply::Elsewhere(_)) => {}
-            Err(err) => self.pause(ask.due.name, &ask.server, &err.to_string(), now),
+            Err(err) => self.pause(ask.due, &ask.server, &err.to_string(), now),
         }
     }
 
@@ -684,7 +743,11 @@ impl VerifyWorker {
         let suffix = due.name.tld().to_owned();
         // A name on its way out has left the DNS as well, so there the 404 decides.
         let was_free = due.last.is_some_and(|last| last.is_free());
-        let kept = if was_free { trust::CONTROL_KEPT } else { AGREE_WITHIN };
+        // A name of the sample is not reported as free, so one control a day suffices.
+        let kept = match was_free || due.sampled.is_some() {
+            true => trust::CONTROL_KEPT,
+            false => AGREE_WITHIN,
+        };
         let control = self.trust.control(&server, &suffix, kept, now);
         let evidence = EvidenceSet::default().with(Evidence::RdapNone);
         let sought = Sought { server: Some(server.clone()), evidence, ..Sought::new(due, now) };
@@ -702,7 +765,7 @@ impl VerifyWorker {
     fn ask_control(&mut self, of: (String, String), sought: Sought) {
         let suffix = &of.1;
         let url = sought.due.base.clone();
-        let account = sought.due.account;
+        let (account, sampled) = (sought.due.account, sought.due.sampled);
         let popular = self.verify.live.current().popular_under(suffix);
         // Some suffixes have `nic` as a suffix below them.
         let usual = ["nic", "google"].map(|label| DomainName::parse(&format!("{label}.{suffix}")));
@@ -716,7 +779,7 @@ impl VerifyWorker {
             return;
         }
         let (urgency, how, drop) = (Urgency::External, How::Rdap, DropDays::default());
-        let due = Due { name, urgency, how, base: url, account, drop, last: None };
+        let due = Due { name, urgency, how, base: url, account, drop, last: None, sampled };
         if let Some(ask) = RdapQuery::first(&due) {
             let ask = RdapQuery { control_of: Some(of), ..ask };
             self.ahead.entry(ask.server.clone()).or_default().push_front(ask);
@@ -740,12 +803,12 @@ impl VerifyWorker {
             }
             // The server limits its clients, and is paused for that.
             Ok(Reply::NotNow(_)) => {
-                waiting.into_iter().for_each(|sought| self.postpone(sought.due.name));
+                waiting.into_iter().for_each(|sought| self.postpone(sought.due));
                 return;
             }
             Ok(Reply::Failed(_)) | Err(_) => {
                 for sought in waiting {
-                    self.pause(sought.due.name, &server, "its control failed", now);
+                    self.pause(sought.due, &server, "its control failed", now);
                 }
                 return;
             }
@@ -763,7 +826,7 @@ impl VerifyWorker {
             };
             match sought.since + AGREE_WITHIN > now {
                 true => self.confirming.push_back(Sought { evidence, ..sought }),
-                false => self.postpone(sought.due.name),
+                false => self.postpone(sought.due),
             }
         }
     }
@@ -778,7 +841,7 @@ impl VerifyWorker {
             let is_it = |ask: &RdapQuery| ask.control_of.as_ref() == Some(&of);
             self.ahead.values_mut().for_each(|queue| queue.retain(|ask| !is_it(ask)));
             for sought in waiting {
-                self.pause(sought.due.name, &of.0, "its control takes too long", now);
+                self.pause(sought.due, &of.0, "its control takes too long", now);
             }
         }
     }
@@ -789,9 +852,17 @@ impl VerifyWorker {
     }
 
     /// Leaves a name to the next plan.
-    fn postpone(&mut self, name: DomainName) {
-        self.verify.checks.settle(&name, Checked::Failed);
-        self.release(name);
+    fn postpone(&mut self, due: Due) {
+        self.settle(&due, Checked::Failed);
+        self.release(due.name);
+    }
+
+    /// Reports the result of a check. One that was requested while the name was asked about for the sample is
+    /// yet to come.
+    fn settle(&self, due: &Due, checked: Checked) {
+        if due.sampled.is_none() {
+            self.verify.checks.settle(&due.name, checked);
+        }
     }
 
     /// Redirects the query to another server, within that server's limits. The guard checks the
@@ -808,7 +879,7 @@ impl VerifyWorker {
             }
             _ => match ask.control_of.clone() {
                 Some(of) => self.take_control(of, &ask, Ok(Reply::Refused), now),
-                None => self.pause(ask.due.name, &ask.server, "too many or invalid redirects", now),
+                None => self.pause(ask.due, &ask.server, "too many or invalid redirects", now),
             },
         }
     }
@@ -833,12 +904,7 @@ impl VerifyWorker {
             }
             let is_silent = matches!(answer, Err(ParentError::Timeout | ParentError::Unclear(_)));
             if is_silent && due.last.is_some_and(|last| last.is_free()) {
-                return self.pause(
-                    due.name,
-                    "DNS",
-                    "it confirmed that the name is free before",
-                    now,
-                );
+                return self.pause(due, "DNS", "it confirmed that the name is free before", now);
             }
             return self.conclude(Sought { due, server: Some(server), evidence, since }, now);
         }
@@ -847,7 +913,7 @@ impl VerifyWorker {
             (How::DnsFirst, Some(last), Ok(Delegation::Delegated)) => {
                 let seen = self.seen(last.state, ObservedBy::Dns, evidence);
                 let Observation { registered_on, registration, .. } = last;
-                self.answer(due.name, Observation { registered_on, registration, ..seen }, now);
+                self.answer(due, Observation { registered_on, registration, ..seen }, now);
             }
             (How::DnsOnly, _, Ok(Delegation::Delegated)) => {
                 self.conclude(Sought { due, server: None, evidence, since }, now);
@@ -855,7 +921,7 @@ impl VerifyWorker {
             (How::DnsOnly, _, Ok(_) | Err(ParentError::NoServers | ParentError::Wildcard)) => {
                 self.seek_whois(Sought { due, server: None, evidence, since }, now);
             }
-            (How::DnsOnly, _, Err(err)) => self.pause(due.name, "DNS", &err.to_string(), now),
+            (How::DnsOnly, _, Err(err)) => self.pause(due, "DNS", &err.to_string(), now),
             // The name is not delegated, or DNS failed, so the registry is queried.
             (How::DnsFirst | How::Rdap, ..) => {
                 if let Some(ask) = RdapQuery::first(&due) {
@@ -941,7 +1007,7 @@ impl VerifyWorker {
         let is_known = due.last.is_some_and(|last| last.state != RdapState::Unknown);
         if state == RdapState::Unknown && is_known {
             let source = server.as_deref().unwrap_or("DNS");
-            return self.pause(due.name, source, "the answers prove nothing", now);
+            return self.pause(due, source, "the answers prove nothing", now);
         }
         use Evidence::{WhoisFound, WhoisNone, WhoisReserved};
         let has_whois =
@@ -952,7 +1018,7 @@ impl VerifyWorker {
             None => ObservedBy::Dns,
         };
         let seen = self.seen(state, source, evidence);
-        self.answer(due.name, seen, now);
+        self.answer(due, seen, now);
     }
 
     fn seen(&self, state: RdapState, source: ObservedBy, evidence: EvidenceSet) -> Observation {
@@ -962,11 +1028,19 @@ impl VerifyWorker {
         Observation { state, at, registered_on: None, statuses, source, evidence, registration }
     }
 
-    /// Queues an observation for writing.
-    fn answer(&mut self, name: DomainName, observation: Observation, now: Instant) {
-        self.pauses.remove(&name);
-        self.verify.checks.settle(&name, Checked::Seen(observation));
-        self.answers.push((name, observation));
+    /// Queues an observation for writing; of a name of the sample, only what the sample needs.
+    fn answer(&mut self, due: Due, observation: Observation, now: Instant) {
+        if let Some(release) = due.sampled {
+            let answer = SampleAnswer::of(&observation, release);
+            if answer == SampleAnswer::None {
+                return self.rest(due.name, now);
+            }
+            self.answers.sampled.push((release, due.name, answer));
+        } else {
+            self.settle(&due, Checked::Seen(observation));
+            self.pauses.remove(&due.name);
+            self.answers.observed.push((due.name, observation));
+        }
         self.write_at = self.write_at.or(Some(now + GROUP_WAIT));
     }
 
@@ -974,23 +1048,33 @@ impl VerifyWorker {
     /// earlier observation is kept.
     fn unusable(&mut self, ask: RdapQuery, reason: &Unusable, now: Instant) {
         let known = ask.due.last.is_some_and(|last| last.state != RdapState::Unknown);
-        let name = ask.due.name;
-        self.pause(name.clone(), &ask.server, &reason.to_string(), now);
-        if !known && self.busy.insert(name.clone()) {
+        let (name, is_sampled) = (ask.due.name.clone(), ask.due.sampled.is_some());
+        self.pause(ask.due, &ask.server, &reason.to_string(), now);
+        if !known && !is_sampled && self.busy.insert(name.clone()) {
             let observation =
                 self.seen(RdapState::Unknown, ObservedBy::Rdap, EvidenceSet::default());
-            self.answers.push((name, observation));
+            self.answers.observed.push((name, observation));
             self.write_at = self.write_at.or(Some(now + GROUP_WAIT));
         }
     }
 
     /// Pauses a name, for longer each time.
-    fn pause(&mut self, name: DomainName, server: &str, reason: &str, now: Instant) {
+    fn pause(&mut self, due: Due, server: &str, reason: &str, now: Instant) {
+        if due.sampled.is_some() {
+            return self.rest(due.name, now);
+        }
+        self.settle(&due, Checked::Failed);
+        let name = due.name;
         let failures = self.pauses.get(&name).map_or(0, |pause| pause.failures) + 1;
         let wait = (NAME_PAUSE_FIRST * (1 << (failures - 1).min(16))).min(NAME_PAUSE_MAX);
         tracing::info!(domain.name = %name, server, reason, ?wait, "verification failed");
-        self.verify.checks.settle(&name, Checked::Failed);
         self.pauses.insert(name.clone(), Pause { until: now + wait, failures });
+        self.release(name);
+    }
+
+    /// Leaves a name of the sample, about which the sources prove nothing, for a day.
+    fn rest(&mut self, name: DomainName, now: Instant) {
+        self.rests.insert(name.clone(), now + NAME_PAUSE_MAX);
         self.release(name);
     }
 }
@@ -1021,6 +1105,38 @@ impl RdapQuery {
         let base = due.base.as_ref()?;
         let (url, server) = (base.domain(&due.name), plan::server_key(base));
         Some(RdapQuery { due: due.clone(), url, server, redirects: 0, control_of: None })
+    }
+}
+
+impl Answers {
+    fn len(&self) -> usize {
+        self.observed.len() + self.sampled.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Takes the first answers, up to [`GROUP_MAX`] of each kind.
+    fn take_group(&mut self) -> Answers {
+        let observed = self.observed.drain(..self.observed.len().min(GROUP_MAX)).collect();
+        let sampled = self.sampled.drain(..self.sampled.len().min(GROUP_MAX)).collect();
+        Answers { observed, sampled }
+    }
+
+    fn put_back(&mut self, rows: Answers) {
+        self.observed.splice(..0, rows.observed);
+        self.sampled.splice(..0, rows.sampled);
+    }
+
+    async fn write(self, store: &Store) -> Result<(), WriteError> {
+        store.record_observations(self.observed).await?;
+        store.record_sample(self.sampled).await
+    }
+
+    fn into_names(self) -> impl Iterator<Item = DomainName> {
+        let observed = self.observed.into_iter().map(|(name, _)| name);
+        observed.chain(self.sampled.into_iter().map(|(_, name, _)| name))
     }
 }
 

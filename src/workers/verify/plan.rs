@@ -13,7 +13,7 @@ use std::hash::BuildHasher;
 
 use rustc_hash::FxBuildHasher;
 
-use crate::accounts::Target;
+use crate::accounts::{SampleDraw, Target};
 use crate::index::NameFacts;
 use crate::outbound::rdap;
 use crate::vocab::day::Day;
@@ -80,6 +80,8 @@ pub struct Due {
     pub drop: DropDays,
     /// The last observation.
     pub last: Option<Observation>,
+    /// The release of a name of the random sample. The query is charged to the share of the sample.
+    pub sampled: Option<Day>,
 }
 
 /// Days of the latest drop of a name in the index.
@@ -133,6 +135,10 @@ pub struct VerifyPlan {
     pub rdap: HashMap<String, VecDeque<Due>>,
     /// DNS queries.
     pub dns: VecDeque<Due>,
+    /// RDAP queries about names of the random sample, which follow all others of their server.
+    pub sample: HashMap<String, VecDeque<Due>>,
+    /// New names of the sample.
+    pub draws: Vec<SampleDraw>,
 }
 
 impl VerifyPlan {
@@ -167,7 +173,7 @@ impl VerifyPlan {
             let server = base.as_ref().filter(|_| how == How::Rdap).map(server_key);
             let Target { name, watchers, observation: last, .. } = target;
             let Some(&account) = watchers.first() else { continue };
-            let due = Due { name, urgency, how, base, account, drop, last };
+            let due = Due { name, urgency, how, base, account, drop, last, sampled: None };
             by_server.entry(server).or_default().push(Candidate { due, watchers, place });
         }
         let mut plan = VerifyPlan::default();
@@ -184,7 +190,7 @@ impl VerifyPlan {
 
 impl VerifyPlan {
     pub fn is_empty(&self) -> bool {
-        self.dns.is_empty() && self.rdap.is_empty()
+        self.dns.is_empty() && self.rdap.is_empty() && self.sample.is_empty()
     }
 }
 

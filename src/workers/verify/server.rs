@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::sample::SHARE;
 use crate::vocab::ids::AccountId;
 
 /// Failures in a row after which a server counts as down.
@@ -41,6 +42,8 @@ pub struct Server {
     in_flight: u32,
     /// Time from which the rate limit allows the next query.
     next_at: Instant,
+    /// Time from which the next query of the random sample may be sent.
+    sample_at: Instant,
     paused_until: Option<Instant>,
     /// Failures in a row.
     failures: u32,
@@ -57,6 +60,7 @@ impl Server {
             limits,
             in_flight: 0,
             next_at: now,
+            sample_at: now,
             paused_until: None,
             failures: 0,
             refusals: 0,
@@ -83,6 +87,17 @@ impl Server {
         let earliest = now.checked_sub(spacing).unwrap_or(now);
         self.next_at = self.next_at.max(earliest) + spacing;
         self.in_flight += 1;
+    }
+
+    /// The time from which the next query of the random sample may be sent.
+    pub fn sample_ready_at(&self) -> Option<Instant> {
+        self.ready_at().map(|at| at.max(self.sample_at))
+    }
+
+    /// Charges a query that is sent now to the share of the random sample.
+    pub fn charge_sample(&mut self, now: Instant) {
+        let spacing = Duration::from_secs(1) * SHARE / self.limits.per_second;
+        self.sample_at = self.sample_at.max(now) + spacing;
     }
 
     /// Records the end of a query and returns the pause that it causes.
@@ -112,7 +127,7 @@ impl Server {
     /// turn.
     pub fn is_idle(&self, now: Instant) -> bool {
         self.in_flight == 0
-            && self.next_at <= now
+            && self.next_at.max(self.sample_at) <= now
             && self.paused_until.is_none_or(|until| until <= now)
             && self.failures == 0
             && self.refusals == 0
