@@ -487,7 +487,8 @@ pub const OPERATIONS: &[Operation] = &[
             "Shares of names that were registered again after their release, with 95 % intervals, by suffix, score, kind, \
              words and length. With `tld` alone: every group of the suffix with 100 names or more. With `band` or `kind`, or \
              without `tld`: one row for each suffix; if the group has fewer names, the row is that of a larger group, which \
-             `fallback` names. Rows of different labels are never added up.",
+             `fallback` names. Suffixes with a random sample have rows of their own for it, by score alone. Rows of different \
+             labels are never added up.",
         )
         .tagged()
         .of_index()

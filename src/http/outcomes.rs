@@ -1,5 +1,7 @@
 //! `GET /api/v1/outcomes`: the outcomes of dropped names.
 
+mod sample;
+
 use std::collections::BTreeMap;
 
 use axum::Extension;
@@ -33,7 +35,8 @@ const COST_US: u32 = 1_000;
 /// How shares are counted.
 const METHOD: &str = "Drops whose release was in the year up to the last day for which a horizon is over; names that were \
     renewed before their release are not counted. Intervals: 95 %, by Wilson. `label` says what the lists can show: \
-    `complete` counts absence, `partial` and `later-list` are lower bounds. Scores are those of today.";
+    `complete` counts absence, `partial` and `later-list` are lower bounds. `sample` has names drawn at random, about which \
+    RDAP servers were asked; it has the scores of the draw. All other scores are those of today.";
 
 /// Outcomes of dropped names, by group.
 #[derive(Serialize, ToSchema)]
@@ -61,7 +64,8 @@ pub struct OutcomesResponse<'a> {
 pub struct OutcomeJson<'a> {
     tld: &'a str,
     /// Completeness of the lists: `complete`, every name each day; `partial`, some new registrations;
-    /// `later-list`, later drops of the same names; `unknown`, nothing.
+    /// `later-list`, later drops of the same names; `sample`, no list, but RDAP for names drawn at random;
+    /// `unknown`, nothing.
     label: &'static str,
     /// Scores of the names, such as `40-49`; null for all.
     #[schema(required)]
@@ -77,7 +81,7 @@ pub struct OutcomeJson<'a> {
     length: Option<&'static str>,
     /// Names of the first horizon.
     n: u64,
-    /// Shares by horizon in days: `1`, `7`, `30`, `400`. Horizons that the lists cannot show are absent.
+    /// Shares by horizon in days: `1`, `7`, `30`, `400`. Horizons that the lists or the sample cannot show are absent.
     within: BTreeMap<i32, WithinJson>,
     /// Part of the released names whose outcome is known, for the first horizon.
     coverage: f64,
@@ -153,17 +157,23 @@ impl HistoryJson {
 
 /// Share of the names that were registered again within a horizon.
 #[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 #[schema(as = OutcomeShare)]
 pub struct WithinJson {
     /// Names whose horizon is over.
     n: u64,
     /// Names that were registered again.
     count: u64,
-    /// `count` divided by `n`.
+    /// `count` divided by `n`; of a sample with enough answers, by the names with an answer.
     share: f64,
-    /// Bounds of the 95 % interval.
+    /// Bounds of the 95 % interval, or of the range.
     low: f64,
     high: f64,
+    /// Names of a sample about which no registry gave an answer that counts. They are part of `n`.
+    unanswered: u64,
+    /// True if more than a tenth of a sample has no answer. Then `low` counts none of these names as registered, and
+    /// `high` all.
+    is_range: bool,
     /// How well the score orders the names of the suffix; null for a smaller group, and with fewer than 300
     /// names that were registered again, or that were not.
     #[schema(required)]
@@ -323,7 +333,10 @@ impl OutcomeQuery {
         let within = |of: &HorizonShare| {
             let Share { count, share, low, high } = of.share;
             let auc = is_suffix.then(|| tables.auc(row.tld, row.shown, of.horizon)).flatten();
-            (of.horizon.days(), WithinJson { n: of.names, count, share, low, high, auc })
+            let (unanswered, is_range) = (0, false);
+            let within =
+                WithinJson { n: of.names, count, share, low, high, unanswered, is_range, auc };
+            (of.horizon.days(), within)
         };
         let has_history = is_suffix && self.tld.is_some();
         let history = has_history.then(|| tables.history(row.tld, row.shown)).flatten();
@@ -375,13 +388,17 @@ pub async fn list_outcomes(
 ) -> Result<Response, Refusal> {
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let asked = OutcomeQuery::parse(query.as_deref(), as_of.today)?;
-    let tag = Tag::for_query(&index, as_of, request.uri(), &[]);
+    let tag = Tag::for_query(&index, as_of, request.uri(), &[app.store.sample_changes()]);
     if let Some(not_modified) = tag.not_modified(request.headers()) {
         return Ok(not_modified);
     }
     let cost = COST_US + index.outcomes_cost_us(asked.as_of);
     let body = work::run(cost, move || {
+        // Answers have no history.
+        let sample = (asked.as_of == as_of.today).then(|| app.store.sample_tables(as_of.today));
+        let sample = sample.unwrap_or_default();
         let mut rows = asked.rows(&index);
+        rows.extend(asked.sample_rows(&sample));
         if let (Some(tld), true) = (&asked.tld, rows.is_empty()) {
             rows.push(asked.unknown(tld));
         }

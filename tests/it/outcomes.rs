@@ -381,7 +381,8 @@ fn speaks(site: &Site, expected: &Value) {
     assert_eq!(
         first["within"]["1"],
         json!({
-            "n": 2624, "count": 76, "share": 0.029, "low": 0.0232, "high": 0.0361, "auc": null
+            "n": 2624, "count": 76, "share": 0.029, "low": 0.0232, "high": 0.0361,
+            "unanswered": 0, "isRange": false, "auc": null
         })
     );
     assert_eq!(
