@@ -1,5 +1,9 @@
 //! `GET /outcomes`: does the score still order outcomes? Shares by score, and the order by suffix.
 
+mod sample;
+
+use std::collections::BTreeMap;
+
 use axum::Router;
 use axum::extract::State;
 use axum::routing::get;
@@ -24,6 +28,7 @@ use crate::vocab::day::Day;
 use crate::vocab::expected_taken::ExpectedTaken;
 use crate::vocab::name::to_unicode;
 use crate::vocab::outcome::{Auc, Completeness, Horizon};
+use crate::vocab::sample::SampleTable;
 
 /// Maximum number of suffixes shown.
 const SUFFIXES_MAX: usize = 40;
@@ -38,7 +43,10 @@ pub fn routes() -> Router<Web> {
 async fn show_outcomes(State(web): State<Web>, viewer: Viewer) -> Result<Markup, PageError> {
     let (index, as_of) = (web.app.live.current(), web.app.as_of(viewer.now));
     let cost = COST_US + index.outcomes_cost_us(as_of.today);
-    let main = work::run(cost, move || Ok(main(&index, as_of.today))).await?;
+    let store = web.app.store.clone();
+    let main =
+        work::run(cost, move || Ok(main(&index, &store.sample_tables(as_of.today), as_of.today)));
+    let main = main.await?;
     Ok(Page::new(
         "Outcomes",
         "Which share of dropped names was registered again, by score, and how well the score orders them.",
@@ -48,19 +56,21 @@ async fn show_outcomes(State(web): State<Web>, viewer: Viewer) -> Result<Markup,
     .show(Some(&viewer), main))
 }
 
-fn main(index: &Index, today: Day) -> Markup {
+fn main(index: &Index, drawn: &BTreeMap<String, SampleTable>, today: Day) -> Markup {
     let tables = index.outcomes(today);
     let suffixes = tables.suffixes();
+    let sample = sample::panels(drawn, today);
     html! {
         h1 { "Outcomes" }
         p.soft.lead { "Names that dropped and were registered again, by score. " a href="/docs/outcomes" { "How it is counted" } }
-        @if suffixes.is_empty() {
+        @if suffixes.is_empty() && sample.is_empty() {
             p { "No list shows outcomes yet. Zone files and lists of all names of a registry do, from the second day on, and lists of new registrations." }
         }
         @for &(tld, shown) in suffixes.iter().take(SUFFIXES_MAX) {
             (suffix(index, &tables, (tld, shown), today))
         }
         @if suffixes.len() > SUFFIXES_MAX { p.soft { "And " (suffixes.len() - SUFFIXES_MAX) " suffixes with fewer names." } }
+        @for panel in &sample { (panel) }
     }
 }
 
