@@ -588,6 +588,115 @@ fn the_dns_replaces_queries_of_registries() {
     assert!(lost.iter().all(|name| state_of(&shown[name]) == Some("available")), "{shown:?}");
 }
 
+/// Names released on a day are drawn, asked about after the watched names, and counted under the label `sample`.
+#[test]
+fn names_drawn_at_random_are_asked_about_and_counted() {
+    const DRAWN: usize = 60;
+    let com = RdapServer::start();
+    com.publish_servers(&[(&["com"], &com)]);
+    com.say_otherwise(Says::NotFound);
+    let zone = Knot::start_zone("com.", "");
+    let site = Site::new();
+    // The first 30 of each hundred are registered on the day after their release, and the next ten renewed.
+    let released = |day: &str, next: &str, count: usize| {
+        let name = |at: usize| format!("drop-{}-{at}.com", day.replace('-', ""));
+        for at in 0..count {
+            match at % 100 {
+                0..30 => com.say(&name(at), Says::held_since(next)),
+                30..40 => com.say(&name(at), Says::held_since("2001-02-03")),
+                _ => {}
+            }
+        }
+        (0..count).map(|at| format!("{},2026-10-15,{day}\n", name(at))).collect::<String>()
+    };
+    let list = |rows: &str| format!("domain,drop_date,release_date\n{rows}");
+    let rows =
+        released("2026-11-19", "2026-11-20", 100) + &released("2026-11-20", "2026-11-21", 100);
+    site.ingest(&site.write("first.csv", list(&rows)), "2026-10-20T00:00:00Z");
+    let key = site.account("one@example.com", "api");
+    let watched: Vec<String> = (0..20).map(|at| format!("watched-{at}.com")).collect();
+    let server = serve(&site, TODAY, &quiet(&site));
+    let mut client = server.client_with(&key);
+    watched.iter().for_each(|name| watch(&mut client, name));
+    server.stop();
+
+    let more = format!("[sample]\nenabled = true\n[dns.zones]\ncom = [\"{}\"]\n", zone.address());
+    let settings = settings_with(&site, &com, &[&com], 400, &more);
+    let asked = |day: &str| {
+        let day = format!("drop-{}-", day.replace('-', ""));
+        com.log().iter().filter(|asked| asked.name.starts_with(&day)).count()
+    };
+    let row = |client: &mut Client, target: &str| {
+        let rows = client.get(target).json()["rows"].take();
+        let rows = rows.as_array().expect("rows").clone();
+        rows.into_iter().find(|row| row["label"] == "sample")
+    };
+    let server = serve(&site, TODAY, &settings);
+    until("the names of the first day are asked about", || asked("2026-11-19") >= DRAWN);
+    // Two queries that are under way at once may arrive in either order.
+    let first: Vec<String> = com.log().into_iter().map(|asked| asked.name).take(22).collect();
+    assert!(watched.iter().all(|name| first.contains(name)), "watched names first: {first:?}");
+    let mut client = server.client_with(&key);
+    assert_eq!(row(&mut client, "/api/v1/outcomes?tld=com"), None, "60 names are too few");
+    assert_eq!(asked("2026-11-20"), 0, "the day after the release is not over");
+    server.stop();
+
+    // The second day was drawn as well, before this list.
+    let late: String =
+        (0..500).map(|at| format!("late-{at}.com,2026-10-15,2026-11-20\n")).collect();
+    site.ingest(&site.write("late.csv", list(&late)), "2026-11-21T12:00:00Z");
+    let server = serve(&site, "2026-11-22", &settings);
+    let mut client = server.client_with(&key);
+    let is_done = |row: &Value| row["coverage"] == 1.0;
+    until("every name has an answer", || {
+        row(&mut client, "/api/v1/outcomes?tld=com").as_ref().is_some_and(is_done)
+    });
+    let log = com.log();
+    assert_eq!((asked("2026-11-19"), asked("2026-11-20")), (DRAWN, DRAWN));
+    assert!(!log.iter().any(|asked| asked.name.starts_with("late-")), "the draw is fixed");
+    let place = |name: &str| name.trim_end_matches(".com").rsplit('-').next()?.parse::<u64>().ok();
+    let places: Vec<u64> = log
+        .iter()
+        .filter(|it| it.name.starts_with("drop-"))
+        .filter_map(|it| place(&it.name))
+        .collect();
+    let (taken, kept) = (
+        places.iter().filter(|&&at| at < 30).count(),
+        places.iter().filter(|&&at| (30..40).contains(&at)).count(),
+    );
+    let shown = row(&mut client, "/api/v1/outcomes?tld=com").expect("a row");
+    let day = &shown["within"]["1"];
+    assert_eq!(
+        (&day["n"], &day["count"], &day["unanswered"], &day["isRange"]),
+        (&json!(2 * DRAWN - kept), &json!(taken), &json!(0), &json!(false)),
+        "{shown}"
+    );
+    assert_eq!(
+        (&shown["band"], &shown["from"], &shown["to"]),
+        (&json!(null), &json!("2026-11-19"), &json!("2026-11-20"))
+    );
+    assert!(shown["within"]["7"].is_null(), "{shown}");
+    let fallback = row(&mut client, "/api/v1/outcomes?tld=com&band=90-100").expect("a row");
+    assert_eq!((&fallback["fallback"], &fallback["n"]), (&json!("band"), &day["n"]));
+    assert_eq!(row(&mut client, "/api/v1/outcomes?tld=com&horizon=400"), None);
+    assert_eq!(row(&mut client, "/api/v1/outcomes?tld=com&asOf=2026-11-21"), None, "no history");
+    let page = client.get("/outcomes").text().to_owned();
+    assert!(page.contains(".com, random sample"), "{page}");
+    let log = server.stop();
+    assert!(!log.contains("panicked"), "{log}");
+
+    // A week later, registered names are not asked about again.
+    let server = serve(&site, "2026-11-28", &settings);
+    let mut client = server.client_with(&key);
+    until("the other names are asked again", || {
+        let shown = row(&mut client, "/api/v1/outcomes?tld=com&horizon=7");
+        shown.as_ref().is_some_and(is_done)
+    });
+    let shown = row(&mut client, "/api/v1/outcomes?tld=com").expect("a row");
+    assert_eq!(shown["within"]["7"]["count"], json!(taken), "{shown}");
+    server.stop();
+}
+
 /// A name of the large run.
 struct Watched {
     name: String,
