@@ -30,6 +30,49 @@ impl Usd {
     }
 }
 
+/// ISO 4217 code of a currency in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Currency(&'static str);
+
+impl Currency {
+    pub const USD: Currency = Currency("USD");
+
+    /// Returns the currency with this code, in any case.
+    pub fn parse(code: &str) -> Option<Currency> {
+        let mut codes = CURRENCY_CODES.split_whitespace().chain(["USD"]);
+        codes.find(|known| known.eq_ignore_ascii_case(code)).map(Currency)
+    }
+
+    /// Returns the code, in upper case.
+    pub fn as_str(self) -> &'static str {
+        self.0
+    }
+}
+
+/// The currency before or after an amount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatedCurrency {
+    None,
+    One(Currency),
+    /// A sign that several currencies use, such as `kr`.
+    Several,
+}
+
+/// Splits an amount from the currency before or after it.
+pub fn split_currency(text: &str) -> (StatedCurrency, &str) {
+    let text = text.trim();
+    if let Some((code, amount)) = other_currency(text) {
+        return (
+            Currency::parse(code).map_or(StatedCurrency::Several, StatedCurrency::One),
+            amount,
+        );
+    }
+    match without_dollar_marks(text) {
+        amount if amount.len() < text.len() => (StatedCurrency::One(Currency::USD), amount.trim()),
+        amount => (StatedCurrency::None, amount),
+    }
+}
+
 /// The text is not a price.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UsdError {
@@ -151,7 +194,7 @@ impl Usd {
 
 /// Returns the cents of a JSON number; `None` if the value is not a number, is negative or has
 /// fractions of a cent.
-fn cents(number: &str) -> Option<u64> {
+pub fn cents(number: &str) -> Option<u64> {
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let digits = format!("{whole}{fraction}");
@@ -251,6 +294,26 @@ mod tests {
         ] {
             assert_eq!(cents(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn currencies_are_split_from_amounts() {
+        use StatedCurrency::{None, One, Several};
+        let eur = One(Currency::parse("eur").expect("a currency"));
+        for (text, expected) in [
+            ("$ 22.99", (One(Currency::USD), "22.99")),
+            ("$1450", (One(Currency::USD), "1450")),
+            ("12 USD", (One(Currency::USD), "12")),
+            (" 1.250,50 € ", (eur, "1.250,50")),
+            ("EUR 5", (eur, "5")),
+            ("12 kr", (Several, "12")),
+            ("12", (None, "12")),
+            ("12 apples", (None, "12 apples")),
+            ("", (None, "")),
+        ] {
+            assert_eq!(split_currency(text), expected, "{text}");
+        }
+        assert_eq!(Currency::parse("JPY or CNY"), Option::None);
     }
 
     #[test]
