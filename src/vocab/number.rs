@@ -65,18 +65,11 @@ impl NumberError {
 /// the cent.
 pub fn plain(text: &str, decimals: DecimalMark) -> Result<String, NumberError> {
     let sent = text.trim();
-    let is_mark = |char: char| matches!(char, '.' | ',') || GROUP_MARKS.contains(&char);
-    if !sent.contains(|char: char| char.is_ascii_digit())
-        || sent.contains(|char: char| !char.is_ascii_digit() && !is_mark(char))
-    {
-        return Err(NumberError::new(sent, &[]));
-    }
-    // A point at the end is not followed by decimals.
-    let number = sent.strip_suffix('.').unwrap_or(sent);
-    let marks: Vec<char> = number.chars().filter(|char| is_mark(*char)).collect();
-    let Some((&last_mark, earlier)) = marks.split_last() else { return Ok(number.to_owned()) };
-    let readings = Readings::new(&number.split(is_mark).collect::<Vec<_>>(), last_mark, earlier);
+    let readings = Readings::of(sent).ok_or_else(|| NumberError::new(sent, &[]))?;
     let refused = || Err(NumberError::new(sent, &readings.suggested()));
+    let Some(last_mark) = readings.last_mark else {
+        return readings.grouped.clone().map_or_else(refused, Ok);
+    };
     match (&readings.grouped, &readings.decimal) {
         // A single mark before three digits separates groups in some countries, and decimals in others.
         (Some(grouped), Some(_)) if (last_mark, decimals) == (',', DecimalMark::Point) => {
@@ -96,17 +89,43 @@ pub fn plain(text: &str, decimals: DecimalMark) -> Result<String, NumberError> {
 }
 
 /// The possible interpretations of digits with marks between them.
-struct Readings {
+pub struct Readings {
     /// The interpretation in which every mark is a group (thousands) separator.
-    grouped: Option<String>,
+    pub grouped: Option<String>,
     /// The same interpretation of a single mark before three digits, but without the rule for the length
     /// of the first group.
     nearly_grouped: Option<String>,
     /// The interpretation in which the last mark is the decimal mark: the digits before and after it.
-    decimal: Option<(String, String)>,
+    pub decimal: Option<(String, String)>,
+    /// `None` for digits alone, which are `grouped`.
+    pub last_mark: Option<char>,
 }
 
 impl Readings {
+    /// Returns the interpretations of a text; `None` if it holds no digit, or characters that are neither
+    /// digits nor marks.
+    pub fn of(text: &str) -> Option<Readings> {
+        let is_mark = |char: char| matches!(char, '.' | ',') || GROUP_MARKS.contains(&char);
+        if !text.contains(|char: char| char.is_ascii_digit())
+            || text.contains(|char: char| !char.is_ascii_digit() && !is_mark(char))
+        {
+            return None;
+        }
+        // A point at the end is not followed by decimals.
+        let number = text.strip_suffix('.').unwrap_or(text);
+        let marks: Vec<char> = number.chars().filter(|char| is_mark(*char)).collect();
+        let Some((&last_mark, earlier)) = marks.split_last() else {
+            let grouped = Some(number.to_owned());
+            return Some(Readings {
+                grouped,
+                nearly_grouped: None,
+                decimal: None,
+                last_mark: None,
+            });
+        };
+        Some(Readings::new(&number.split(is_mark).collect::<Vec<_>>(), last_mark, earlier))
+    }
+
     /// Reads the groups of digits around the marks `earlier` and `last_mark`; there is one more
     /// group than marks.
     fn new(parts: &[&str], last_mark: char, earlier: &[char]) -> Readings {
@@ -131,6 +150,7 @@ impl Readings {
             grouped: is_grouped.then(|| parts.concat()),
             decimal: is_decimal
                 .then(|| (format!("{}{}", whole(), middle.concat()), (*last).to_owned())),
+            last_mark: Some(last_mark),
         }
     }
 
