@@ -1,4 +1,4 @@
-//! Files that operators write: settings, passwords and certificates, from any editor.
+//! Files that people write: settings, passwords, certificates and tables, from any editor.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,10 @@ use encoding_rs::Encoding;
 /// # Errors
 /// The file cannot be read, or its text does not match its byte order mark.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let bytes = fs::read(path)?;
+    without_mark(fs::read(path)?)
+}
+
+fn without_mark(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
     let Some((encoding, mark)) = Encoding::for_bom(&bytes) else { return Ok(bytes) };
     let (text, is_malformed) = encoding.decode_without_bom_handling(&bytes[mark..]);
     if is_malformed {
@@ -27,8 +30,16 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As [`read`], or the file is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
+    text(fs::read(path)?)
+}
+
+/// Returns the bytes of a file as text.
+///
+/// # Errors
+/// The text does not match its byte order mark, or is not UTF-8.
+pub fn text(bytes: Vec<u8>) -> io::Result<String> {
     let wrong = |_| io::Error::new(io::ErrorKind::InvalidData, "the file is not UTF-8 text");
-    String::from_utf8(read(path)?).map_err(wrong)
+    String::from_utf8(without_mark(bytes)?).map_err(wrong)
 }
 
 #[cfg(test)]
