@@ -8,6 +8,7 @@ pub use dropdex_changes as changes;
 pub use dropdex_cluster as cluster;
 pub use dropdex_corpus as corpus;
 pub use dropdex_edge as edge;
+pub use dropdex_facts as facts;
 pub use dropdex_feeds as feeds;
 pub use dropdex_http as http;
 pub use dropdex_index as index;
