@@ -9,5 +9,6 @@
 mod columns;
 mod dates;
 mod headers;
+mod presets;
 
 use dropdex_vocab as vocab;
