@@ -10,5 +10,6 @@ mod columns;
 mod dates;
 mod headers;
 mod presets;
+mod table;
 
 use dropdex_vocab as vocab;
