@@ -9,7 +9,9 @@
 mod columns;
 mod dates;
 mod headers;
+mod key;
 mod presets;
 mod table;
+mod value;
 
 use dropdex_vocab as vocab;
