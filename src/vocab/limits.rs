@@ -137,6 +137,12 @@ pub const STREAMS_PER_ACCOUNT: u32 = 100;
 pub const RELEASE_WITHIN_DAYS_MAX: u16 = 366;
 /// Maximum hidden names of an account: each takes memory permanently.
 pub const HIDDEN_MAX: u32 = 10_000;
+/// Maximum bytes of a file of facts, which is read into memory.
+pub const FACTS_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Maximum rows of a file of facts.
+pub const FACTS_ROWS_MAX: u64 = 100_000;
+/// Maximum columns of a file of facts that are read: rows keep a cell for each.
+pub const FACTS_COLUMNS_MAX: usize = 64;
 
 // A request to appraise the longest names, with quotes and commas, fits in a body.
 const _: () = assert!(APPRAISED_MAX * (SEARCH_QUERY_CHARS_MAX + 3) + 64 <= BODY_BYTES_MAX);
