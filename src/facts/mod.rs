@@ -17,6 +17,9 @@ mod report;
 mod table;
 mod value;
 
+#[cfg(test)]
+mod tests;
+
 use dropdex_vocab as vocab;
 
 use std::fs::File;
