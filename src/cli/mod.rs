@@ -10,6 +10,7 @@ mod corpus;
 pub mod demo;
 mod environment;
 pub mod export;
+pub mod facts;
 pub mod index;
 pub mod ingest;
 pub mod journal;
@@ -80,6 +81,7 @@ enum Command {
     Score(score::ScoreArgs),
     Account(account::AccountArgs),
     Export(export::ExportArgs),
+    Facts(facts::FactsArgs),
     Corpus(corpus::CorpusArgs),
     Journal(journal::JournalArgs),
     Backup(backup::BackupArgs),
@@ -112,6 +114,7 @@ impl Command {
             Command::Demo(_)
                 | Command::Score(_)
                 | Command::Export(_)
+                | Command::Facts(_)
                 | Command::Openapi(_)
                 | Command::IntakeWorker
         )
@@ -225,6 +228,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
             account::run(args, &config.data, config.plans.clone(), config.clock)
         }
         Command::Export(args) => export::run(args, &config),
+        Command::Facts(args) => facts::run(args),
         Command::Corpus(args) => corpus::run(&args, &config),
         Command::Journal(args) => journal::run(args, &config),
         Command::Backup(args) => backup::run(&args, &config),

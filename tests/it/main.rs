@@ -21,6 +21,7 @@ mod damage;
 mod deliver;
 mod disk_full;
 mod extend;
+mod facts;
 mod faults;
 mod feeds;
 mod generator;

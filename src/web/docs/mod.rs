@@ -25,6 +25,7 @@ use crate::viewer::Viewer;
 const SOURCES: &[(&str, &str)] = &[
     ("getting-started", include_str!("../../../data/docs/getting-started.md")),
     ("sources", include_str!("../../../data/docs/sources.md")),
+    ("facts", include_str!("../../../data/docs/facts.md")),
     ("configuration", include_str!("../../../data/docs/configuration.md")),
     ("operating", include_str!("../../../data/docs/operating.md")),
     ("network", include_str!("../../../data/docs/network.md")),
