@@ -162,6 +162,12 @@ mod tests {
         ] {
             assert!(Header::new(name).is_personal(), "{name}");
         }
+        let document = include_str!("../../data/docs/facts.md");
+        let (_, document) =
+            document.split_once("### Personal data and secrets").expect("a section");
+        for part in PERSONAL {
+            assert!(document.contains(&format!(" {part}")), "{part}");
+        }
         for name in ["Domain Name", "Ownership Date", "Status", "Name Server", "Title"] {
             assert!(!Header::new(name).is_personal(), "{name}");
         }
