@@ -168,11 +168,9 @@ fn print_text(path: &Path, facts: &FactsFile) -> io::Result<()> {
         let direction = column.direction.map(|direction| format!("{direction} is better"));
         let properties: Vec<String> = properties.into_iter().chain([direction]).flatten().collect();
         let ReadColumn { header, fact, kind, known, .. } = column;
-        writeln!(
-            out,
-            "  {fact:<32} {kind:<5} {known:>7} known  {header}  {}",
-            properties.join(", ")
-        )?;
+        let line =
+            format!("  {fact:<32} {kind:<5} {known:>7} known  {header}  {}", properties.join(", "));
+        writeln!(out, "{}", line.trim_end())?;
     }
     for column in &report.ambiguous {
         writeln!(out, "  not read: {}: {}", column.header, column.choose)?;
