@@ -73,7 +73,7 @@ pub struct OutcomeJson<'a> {
     /// Kind of the labels; null for all.
     #[schema(required)]
     kind: Option<Kind>,
-    /// Words of the labels, `1` to `4+`; null for all.
+    /// Words of the labels, `0` to `4+`; null for all.
     #[schema(required)]
     words: Option<&'static str>,
     /// Characters of the labels, such as `4-5`; null for all.
@@ -109,6 +109,7 @@ struct HistoryJson {
     /// Days after the release within which registrations count.
     horizon: i32,
     /// Months of a period: 1, or 3, 6 or 12 if fewer have too few names for an order.
+    #[schema(value_type = u32)]
     months: usize,
     /// Oldest first.
     periods: Vec<PeriodJson>,
