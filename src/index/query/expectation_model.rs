@@ -34,7 +34,7 @@ const STEPS_MAX: usize = 50;
 /// The 97.5th percentile of the normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// What the model knows of a drop.
+/// The properties of a drop on which the model depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Predictors {
     dqs: Dqs,

@@ -57,7 +57,7 @@ pub struct Index {
     /// Every TLD, with its number in each layer.
     tlds: SharedTlds,
     days: Kept<AsOf, DayIndex, DAYS_KEPT>,
-    /// What names of a suffix are expected to become.
+    /// The models of the outcomes of each suffix.
     pub(super) models: Models,
     pub(super) outcomes: Kept<Day, OutcomeTables, OUTCOMES_KEPT>,
 }
