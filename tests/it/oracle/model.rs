@@ -748,6 +748,8 @@ impl Model {
             "dropPredictedAt": predicted,
             "latestDrop": shown,
             "availability": null,
+            // No suffix has a model.
+            "expectation": null,
             "popularity": name.popularity,
             "feedback": {"up": 0, "down": 0},
         }))
