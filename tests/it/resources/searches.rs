@@ -20,7 +20,7 @@ fn every_member() -> Value {
         "caps": "none", "minTlds": 0, "maxTlds": 5, "minDrops": 2, "releaseWithinDays": 9,
         "droppedFrom": "-30d", "droppedTo": "2026-03-20", "listedSince": "2026-01-01",
         "maxRank": 100_000,
-        "maxSuffixRank": 50,
+        "maxSuffixRank": 50, "expectedTaken": 30,
         "typo": "none",
         "adult": "include",
     })
@@ -146,6 +146,7 @@ fn every_member_of_a_filter_is_kept_and_has_its_parameter() {
         (json!({"languages": ["en"]}), "language=en"),
         (json!({"minWords": 1, "caps": "none"}), "min_words=1&caps=none"),
         (json!({"maxTlds": 0, "minDrops": 1}), "max_tlds=0&min_drops=1"),
+        (json!({"expectedTaken": 0}), "expected_taken=0"),
         (json!({"releaseWithinDays": 5}), "release_from=today&release_to=%2B5d"),
         (json!({"stages": ["released"]}), "stage=released"),
         (json!({"droppedFrom": "2026-02-09"}), "dropped_from=2026-02-09"),
@@ -204,7 +205,7 @@ fn invalid_searches_are_refused() {
             "sort",
             json!("best"),
             error(
-                "sort: must be one of dqs, release, dropped, length, name, tlds, listed, rank, suffix_rank",
+                "sort: must be one of dqs, release, dropped, length, name, tlds, listed, rank, suffix_rank, expected_taken",
             ),
         ),
         ("order", json!("up"), error("order: must be one of asc, desc")),
