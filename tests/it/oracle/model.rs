@@ -248,6 +248,8 @@ pub struct Filter {
     pub max_rank: Option<u64>,
     /// Percent.
     pub max_suffix_rank: Option<usize>,
+    /// No name passes, since no suffix has a model.
+    pub expected_taken: Option<usize>,
     pub min_words: Option<u64>,
     pub max_words: Option<u64>,
     pub languages: Vec<String>,
@@ -336,7 +338,7 @@ impl Filter {
     fn drop_passes(&self, name: &Name) -> bool {
         let Filter { min_drops, dropped, release, listed_since, max_rank, .. } = self;
         let within = |most| name.suffix_rank.is_some_and(|rank| rank <= most * 10);
-        if !self.max_suffix_rank.is_none_or(within) {
+        if !self.max_suffix_rank.is_none_or(within) || self.expected_taken.is_some() {
             return false;
         }
         let Some(latest) = name.latest() else {

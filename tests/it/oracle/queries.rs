@@ -375,6 +375,12 @@ fn more(rng: &mut Rng, model: &Model, filter: &mut Filter, sent: &mut Parameters
             filter.max_suffix_rank = Some(most);
             sent.push(("max_suffix_rank", most.to_string()));
         }
+        // No name passes, so few queries have it.
+        26 if filter.expected_taken.is_none() && rng.chance(50) => {
+            let least = rng.below(101);
+            filter.expected_taken = Some(least);
+            sent.push(("expected_taken", least.to_string()));
+        }
         21..24 => shape(rng, model, kind - 20, filter, sent),
         _ => {}
     }
