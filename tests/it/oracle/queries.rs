@@ -252,7 +252,7 @@ fn more(rng: &mut Rng, model: &Model, filter: &mut Filter, sent: &mut Parameters
     let name = rng.pick(model.names());
     let latest = name.latest();
     let has = |sent: &Parameters, parameter: &str| sent.iter().any(|(sent, _)| *sent == parameter);
-    let kind = rng.below(27);
+    let kind = rng.below(28);
     let texts_of = |rng: &mut Rng, parameter, sent: &mut Parameters| {
         if has(sent, parameter) { None } else { Some(texts(rng, model, parameter, sent)) }
     };
@@ -376,7 +376,7 @@ fn more(rng: &mut Rng, model: &Model, filter: &mut Filter, sent: &mut Parameters
             sent.push(("max_suffix_rank", most.to_string()));
         }
         // No name passes, so few queries have it.
-        26 if filter.expected_taken.is_none() && rng.chance(50) => {
+        27 if filter.expected_taken.is_none() && rng.chance(50) => {
             let least = rng.below(101);
             filter.expected_taken = Some(least);
             sent.push(("expected_taken", least.to_string()));
