@@ -10,7 +10,7 @@ use crate::columns::expected_taken::ExpectedColumn;
 use crate::columns::properties::Property;
 use crate::query::expectation_model::{Count, Counts, Expectation, Model, Models, Predictors};
 use crate::query::index::{Index, Layer};
-use crate::query::outcomes::WINDOW_DAYS;
+use crate::query::outcomes::{WINDOW_DAYS, pieces};
 use crate::vocab::day::Day;
 use crate::vocab::expected_taken::ExpectedTaken;
 use crate::vocab::name::DomainName;
@@ -18,8 +18,6 @@ use crate::vocab::outcome::{Completeness, Evidence, Released, Verdict};
 
 /// The last days of releases, on which models are tested.
 const TEST_DAYS: i32 = 91;
-/// Docs per parallel task.
-const DOCS_PER_PIECE: u32 = 1 << 16;
 
 /// Counts by TLD number of the index.
 type Tally = FxHashMap<(u16, Completeness, Predictors), Counts>;
@@ -74,13 +72,6 @@ impl Walk<'_> {
 fn merged(mut one: Tally, other: Tally) -> Tally {
     other.into_iter().for_each(|(key, counts)| one.entry(key).or_default().add(counts));
     one
-}
-
-fn pieces(docs: u32) -> impl IndexedParallelIterator<Item = Range<u32>> {
-    (0..docs.div_ceil(DOCS_PER_PIECE)).into_par_iter().map(move |piece| {
-        let first = piece * DOCS_PER_PIECE;
-        first..docs.min(first + DOCS_PER_PIECE)
-    })
 }
 
 impl Layer {

@@ -3,7 +3,7 @@
 //! numbers.
 
 use crate::query::outcome_tables::percent;
-use crate::query::summary::BANDS;
+use crate::query::summary::{BANDS, length_band};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::expected_taken::ExpectedTaken;
@@ -49,10 +49,9 @@ pub struct Predictors {
 impl Predictors {
     /// `earlier` counts the drops of the name before this one.
     pub fn new(dqs: Dqs, length: u8, earlier: u8, others: u16) -> Predictors {
-        let length = BANDS.iter().position(|&(_, longest)| length <= longest).unwrap_or_default();
         Predictors {
             dqs,
-            length: length as u8,
+            length: length_band(length),
             drops: earlier.min(DROPS_MAX),
             others: others.min(OTHERS_MAX) as u8,
         }

@@ -9,7 +9,7 @@ use crate::columns::properties::Property;
 use crate::query::index::{Index, Layer};
 use crate::query::outcome_months::{MONTHS_HORIZON, MonthTally, MonthWindow};
 use crate::query::outcome_tables::{Groups, OutcomeRow, OutcomeTables, ScoreBand, Tally};
-use crate::query::summary::BANDS;
+use crate::query::summary::length_band;
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
@@ -129,8 +129,12 @@ impl Walk<'_> {
     }
 }
 
-fn length_band(length: u8) -> u8 {
-    BANDS.iter().position(|&(_, longest)| length <= longest).unwrap_or_default() as u8
+/// Splits docs into pieces for all cores.
+pub(super) fn pieces(docs: u32) -> impl IndexedParallelIterator<Item = Range<u32>> {
+    (0..docs.div_ceil(DOCS_PER_PIECE)).into_par_iter().map(move |piece| {
+        let first = piece * DOCS_PER_PIECE;
+        first..docs.min(first + DOCS_PER_PIECE)
+    })
 }
 
 impl Index {
@@ -162,13 +166,9 @@ impl Index {
             let evidence = self.evidence_of(layer, as_of);
             let walk =
                 Walk { layer, tlds: self.tlds().of_layer(at), evidence, months: &months, as_of };
-            let dropped = layer.drops_by_rank.dropped();
-            let pieces = (0..dropped.div_ceil(DOCS_PER_PIECE)).into_par_iter().map(|piece| {
-                let first = piece * DOCS_PER_PIECE;
-                walk.latest(first..dropped.min(first + DOCS_PER_PIECE))
-            });
+            let latest = pieces(layer.drops_by_rank.dropped()).map(|docs| walk.latest(docs));
             let (latest, earlier) =
-                rayon::join(|| pieces.reduce(Counted::default, Counted::merged), || walk.earlier());
+                rayon::join(|| latest.reduce(Counted::default, Counted::merged), || walk.earlier());
             tally = tally.merged(latest).merged(earlier);
         }
         OutcomeTables::new(as_of, &tally.groups, tally.months.histories(&months))

@@ -23,6 +23,11 @@ pub const BEST_PER_BAND: usize = 5;
 pub const BANDS: [(&str, u8); 6] =
     [("1-3", 3), ("4-5", 5), ("6-8", 8), ("9-12", 12), ("13-20", 20), ("21+", u8::MAX)];
 
+/// Returns the position of a length in [`BANDS`].
+pub fn length_band(length: u8) -> u8 {
+    BANDS.iter().position(|&(_, longest)| length <= longest).unwrap_or_default() as u8
+}
+
 /// Number of stage codes: five bits.
 const CODES: usize = 32;
 /// Number of scores, 0 to 100.
