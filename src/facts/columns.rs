@@ -10,80 +10,8 @@ use serde::Serialize;
 
 use crate::dates::DateOrder;
 use crate::headers::Header;
+use crate::vocab::fact::{Direction, FactName, FactType, KeyKind, Unit};
 use crate::vocab::money::Currency;
-use crate::vocab::named::{named_enum, parse_named};
-
-/// Maximum characters of a source and of a fact.
-const NAME_CHARS_MAX: usize = 40;
-
-named_enum! {
-    /// Kind of the key of a row.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-    #[serde(rename_all = "lowercase")]
-    pub enum KeyKind {
-        /// A registrable name.
-        Domain = "domain",
-        /// A label under every suffix: `brightmesa`.
-        Label = "label",
-        /// A word or several: `car insurance`.
-        Word = "word",
-    }
-}
-parse_named!(KeyKind);
-
-named_enum! {
-    /// Type of the values of a column.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-    #[serde(rename_all = "lowercase")]
-    pub enum FactType {
-        Int = "int",
-        Dec = "dec",
-        Money = "money",
-        Date = "date",
-        Year = "year",
-        Bool = "bool",
-        /// One of a few words.
-        Enum = "enum",
-        Text = "text",
-    }
-}
-parse_named!(FactType);
-
-named_enum! {
-    /// Unit of the numbers of a column; without one, they are counts.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-    #[serde(rename_all = "lowercase")]
-    pub enum Unit {
-        Points = "points",
-        Percent = "percent",
-        Rank = "rank",
-        Months = "months",
-        Years = "years",
-    }
-}
-parse_named!(Unit);
-
-named_enum! {
-    /// Whether more is better.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-    #[serde(rename_all = "lowercase")]
-    pub enum Direction {
-        More = "more",
-        Less = "less",
-    }
-}
-parse_named!(Direction);
-
-/// Name of a fact within the facts of all sources: `majestic.tf`. Invariant: two parts of `a` to `z`, digits,
-/// `-` and `_`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FactName(String);
-
-impl fmt::Display for FactName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
-    }
-}
 
 /// A column of facts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,7 +69,7 @@ impl FromStr for Role {
 
 fn fact_column(text: &str) -> Option<FactColumn> {
     let mut parts = text.split(':');
-    let name = fact_name(parts.next()?)?;
+    let name = parts.next()?.parse().ok()?;
     let kind = parts.next().map_or(Ok(FactType::Text), str::parse).ok()?;
     let mut column = FactColumn {
         name,
@@ -179,19 +107,10 @@ impl FactColumn {
     }
 }
 
-fn fact_name(text: &str) -> Option<FactName> {
-    let is_part = |part: &str| {
-        let is_known = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_');
-        (1..=NAME_CHARS_MAX).contains(&part.len()) && part.bytes().all(is_known)
-    };
-    let (source, fact) = text.split_once('.')?;
-    (is_part(source) && is_part(fact)).then(|| FactName(text.to_owned()))
-}
-
 /// Returns true for a cell that a file in canonical form has in its header, although the part after the name may
 /// be wrong.
 pub(crate) fn names_a_fact(cell: &str) -> bool {
-    cell.trim().split(':').next().is_some_and(|name| fact_name(name).is_some())
+    cell.trim().split(':').next().is_some_and(|name| name.parse::<FactName>().is_ok())
 }
 
 /// Identifies a header row: the hash of its cells, without case and surrounding blanks.

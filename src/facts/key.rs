@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::columns::KeyKind;
+use crate::vocab::fact::KeyKind;
 use crate::vocab::name::{DomainName, NameError, host_of_address};
 
 /// Maximum characters of a word or several.

@@ -5,13 +5,14 @@ use std::collections::hash_map::Entry;
 
 use csv::StringRecord;
 
-use crate::columns::{FactColumn, FactType, KeyKind, Role, names_a_fact};
+use crate::columns::{FactColumn, Role, names_a_fact};
 use crate::error::FactsError;
 use crate::headers::Header;
 use crate::key::Key;
 use crate::report::{AmbiguousColumn, KeyColumn, ReadColumn, Report};
 use crate::table::{Shape, Table, TableRow};
 use crate::value::{self, Ambiguity, BadCell, Evidence, Reading, RowCurrency};
+use crate::vocab::fact::{FactType, KeyKind};
 use crate::vocab::limits::{FACTS_COLUMNS_MAX, FACTS_ROWS_MAX};
 use crate::{Choices, FactRow};
 

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::columns::{Direction, FactColumn, FactName, FactType, KeyKind, Unit};
+use crate::columns::FactColumn;
+use crate::vocab::fact::{Direction, FactName, FactType, KeyKind, Unit};
 
 /// Maximum refusals and disagreements that a report lists; it counts all.
 pub const LISTED_MAX: usize = 20;

@@ -4,10 +4,11 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::columns::{FactColumn, FactType, Unit};
+use crate::columns::FactColumn;
 use crate::dates::{CellDate, DateOrder};
 use crate::vocab::cell::without_formula;
 use crate::vocab::day::Day;
+use crate::vocab::fact::{FactType, Unit};
 use crate::vocab::money::{self, Currency, StatedCurrency, split_currency};
 use crate::vocab::number::Readings;
 
@@ -16,6 +17,9 @@ const TEXT_CHARS_MAX: usize = 200;
 const ENUM_CHARS_MAX: usize = 60;
 /// Maximum decimals of a number.
 const DECIMALS_MAX: usize = 9;
+/// Largest whole number, and largest whole part of a decimal number: with all decimals, it is an `i64`.
+const INT_MAX: i64 = 1_000_000_000_000_000;
+const DEC_MAX: i64 = 1_000_000_000;
 /// Plausible years of facts: the first .com was registered in 1985.
 const YEARS: std::ops::RangeInclusive<u16> = 1985..=2100;
 /// Cells without a value. `∞` is the change of a keyword that had no searches before.
@@ -67,6 +71,25 @@ impl fmt::Display for Value {
 pub struct Decimal {
     units: i64,
     decimals: u32,
+}
+
+impl Decimal {
+    /// Returns the number of these units of the last of some decimals.
+    pub(crate) fn of_units(mut units: i64, mut decimals: u32) -> Decimal {
+        while decimals > 0 && units % 10 == 0 {
+            (units, decimals) = (units / 10, decimals - 1);
+        }
+        Decimal { units, decimals }
+    }
+
+    /// Returns the units of the last of some decimals; `None` if the number has more.
+    pub(crate) fn units_with(self, decimals: u32) -> Option<i64> {
+        self.units.checked_mul(10_i64.checked_pow(decimals.checked_sub(self.decimals)?)?)
+    }
+
+    pub(crate) fn decimals(self) -> u32 {
+        self.decimals
+    }
 }
 
 impl fmt::Display for Decimal {
@@ -358,7 +381,7 @@ fn whole(text: &str) -> Option<i64> {
     let decimals = decimals.trim_end_matches('0');
     let missing = zeros_after(zeros, decimals.len())?;
     let number: i64 = format!("{digits}{decimals}").parse().ok()?;
-    let number = number.checked_mul(10_i64.pow(missing))?;
+    let number = number.checked_mul(10_i64.pow(missing)).filter(|number| *number <= INT_MAX)?;
     Some(if is_negative { -number } else { number })
 }
 
@@ -372,7 +395,7 @@ fn dec(text: &str, marks: Marks) -> Result<Decimal, BadCell> {
     let (whole, decimals) = number(text, marks, BadCell::Dec)?;
     let decimals = decimals.trim_end_matches('0');
     let units = format!("{whole}{decimals}").parse::<i64>().map_err(|_| BadCell::Dec)?;
-    if decimals.len() > DECIMALS_MAX {
+    if decimals.len() > DECIMALS_MAX || units > DEC_MAX * 10_i64.pow(decimals.len() as u32) {
         return Err(BadCell::Dec);
     }
     Ok(Decimal { units: if is_negative { -units } else { units }, decimals: decimals.len() as u32 })

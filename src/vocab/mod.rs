@@ -16,6 +16,7 @@ pub mod dqs;
 pub mod dropped_name;
 pub mod evidence;
 pub mod expected_taken;
+pub mod fact;
 pub mod file_error;
 pub mod folder;
 pub mod header;

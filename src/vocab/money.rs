@@ -3,7 +3,8 @@
 use std::fmt;
 use std::num::NonZeroU64;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::number::{self, DecimalMark, NumberError};
 
@@ -33,6 +34,14 @@ impl Usd {
 /// ISO 4217 code of a currency in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Currency(&'static str);
+
+impl<'de> Deserialize<'de> for Currency {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Currency, D::Error> {
+        let code = String::deserialize(deserializer)?;
+        Currency::parse(&code)
+            .ok_or_else(|| D::Error::custom("is not the code of a currency in use"))
+    }
+}
 
 impl Currency {
     pub const USD: Currency = Currency("USD");
