@@ -7,6 +7,7 @@
 //! repeated in an error.
 
 mod columns;
+pub mod compile;
 mod dates;
 mod error;
 mod headers;
@@ -14,6 +15,7 @@ mod key;
 mod presets;
 mod read;
 mod report;
+pub mod store;
 mod table;
 mod value;
 
@@ -26,9 +28,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-pub use self::columns::{
-    Direction, FactName, FactType, Fingerprint, KeyKind, Mapping, MappingError, NotAColumn, Unit,
-};
+pub use self::columns::{FactColumn, Fingerprint, Mapping, MappingError, NotAColumn};
 pub use self::dates::DateOrder;
 pub use self::error::FactsError;
 pub use self::key::Key;
