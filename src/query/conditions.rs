@@ -7,6 +7,7 @@ use std::fmt::Display;
 use compact_str::CompactString;
 
 use crate::error::{BadParameter, ParameterCode};
+use crate::facts::FactCondition;
 use crate::filter::{Adult, CapsFilter, Digits, Filter, Hyphens, Idn, TypoFilter};
 use crate::list;
 use crate::matcher::{Matcher, MatcherError};
@@ -17,8 +18,8 @@ use crate::vocab::expected_taken::ExpectedTaken;
 use crate::vocab::kind::Kind as LabelKind;
 use crate::vocab::language::LanguageCode;
 use crate::vocab::limits::{
-    EXCLUDED_TEXTS_MAX, LABEL_CHARS_MAX, LABEL_TEXTS_MAX, LIKE_DISTANCE_MAX, MIN_DROPS_MAX,
-    OTHER_TLDS_MAX, TLD_FILTER_MAX, WORDS_MAX,
+    EXCLUDED_TEXTS_MAX, FACT_CONDITIONS_MAX, LABEL_CHARS_MAX, LABEL_TEXTS_MAX, LIKE_DISTANCE_MAX,
+    MIN_DROPS_MAX, OTHER_TLDS_MAX, TLD_FILTER_MAX, WORDS_MAX,
 };
 use crate::vocab::popularity::ListRank;
 use crate::vocab::release_time::Release;
@@ -60,6 +61,8 @@ pub enum Kind {
     /// Some of these words.
     SomeOf(&'static [&'static str], fn(&mut Parsed, &str)),
     Tlds(fn(&mut Parsed) -> &mut Vec<CompactString>),
+    /// Conditions on facts, each of them as this function reads it.
+    Facts(fn(&str) -> Result<FactCondition, &'static str>),
     /// Texts, up to this number.
     Texts(usize, fn(&mut Parsed) -> &mut Vec<Substring>),
     /// Part of the whole name.
@@ -77,7 +80,7 @@ pub enum Kind {
 impl Kind {
     /// Returns true if the value is a list, to which the query bar appends.
     pub fn is_list(&self) -> bool {
-        matches!(self, Kind::SomeOf(..) | Kind::Tlds(_) | Kind::Texts(..))
+        matches!(self, Kind::SomeOf(..) | Kind::Tlds(_) | Kind::Texts(..) | Kind::Facts(_))
     }
 
     /// Returns true if the value may be a day.
@@ -317,6 +320,18 @@ pub const CONDITIONS: &[Condition] = &[
             "The list that first had the drop was observed at or after this timestamp or date.",
             "The list that contained the drop was observed on this day or later.",
         ),
+    row("fact", "facts", Kind::Facts(FactCondition::parse), "cc.link_rank:..100000")
+        .text(
+            "Facts of the name, each as `SOURCE.FACT:LOW..HIGH` or `SOURCE.FACT:VALUE|VALUE`, at most 20, separated by commas; an item with a comma is quoted with `\"`. A name without the fact does not pass. `fact.SOURCE.FACT=LOW..HIGH` is the same as one item.",
+            "Facts of the name, each as `SOURCE.FACT:LOW..HIGH` or `SOURCE.FACT:VALUE|VALUE`.",
+        )
+        .value("fact", &["fact"], None, &[("fact:cc.link_rank:..100000", "a fact in a range")]),
+    row("has", "has", Kind::Facts(FactCondition::parse_has), "cc.link_rank")
+        .text(
+            "Facts that the name has, as `SOURCE.FACT`, or lacks, as `!SOURCE.FACT`; at most 20, separated by commas.",
+            "Facts that the name has, or, after `!`, lacks.",
+        )
+        .value("has", &["has"], None, &[("has:cc.link_rank", "with this fact")]),
     row("q", "q", Kind::NamePart, "shop")
         .text(
             "Case-insensitive substring of the full name, 1 to 63 characters. Unicode text matches the Unicode \
@@ -436,6 +451,15 @@ impl Condition {
                 }
                 self.at_most(most, texts.len())?;
                 *of(into) = texts;
+            }
+            Kind::Facts(read) => {
+                let facts = &mut into.filter.drop.facts;
+                for item in list::quoted(text) {
+                    let item = item.map_err(|what| wrong(&what))?;
+                    facts.push(read(&item).map_err(|what| wrong(&what))?);
+                }
+                let count = facts.len();
+                self.at_most(FACT_CONDITIONS_MAX, count)?;
             }
             Kind::NamePart => {
                 into.contains = Some(Substring::of_name(text).map_err(|err| wrong(&err))?);

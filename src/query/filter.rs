@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 
 use compact_str::CompactString;
 
+use crate::facts::FactCondition;
 use crate::matcher::Matcher;
 use crate::text::Substring;
 use crate::vocab::day::Day;
@@ -157,6 +158,7 @@ impl Filter {
         sort(&mut self.not_tlds);
         sort(&mut self.reading.languages);
         sort(&mut self.reading.kinds);
+        self.drop.facts.sort_by_cached_key(FactCondition::to_string);
     }
 
     /// Returns true if a search has to read every name in its range.
@@ -266,6 +268,7 @@ pub struct DropConditions {
     pub expected_taken: Option<ExpectedTaken>,
     /// The first list with the drop is newer than this batch.
     pub after_batch: Option<u64>,
+    pub facts: Vec<FactCondition>,
 }
 
 /// A range of days, both ends included.

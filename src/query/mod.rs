@@ -3,6 +3,7 @@
 
 pub mod conditions;
 pub mod error;
+pub mod facts;
 pub mod filter;
 pub mod list;
 pub mod matcher;

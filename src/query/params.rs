@@ -11,13 +11,15 @@ use percent_encoding::percent_decode_str;
 
 use crate::conditions::{CONDITIONS, Parsed, SHARED};
 use crate::error::{BadParameter, ParameterCode};
+use crate::facts;
 use crate::filter::{Adult, Filter};
 use crate::list;
 use crate::matcher::Matcher;
-use crate::request::{DropFilter, Facet, SearchFilter, Sort, View};
+use crate::request::{DropFilter, FACT_SORT, Facet, SearchFilter, Sort, SortKey, View};
 use crate::text::{NamePrefix, Substring};
 use crate::vocab::change::{ChangeKind, ChangeKinds};
 use crate::vocab::day::Day;
+use crate::vocab::fact::FactName;
 use crate::vocab::limits::{
     CHANGES_LIMIT_DEFAULT, CHANGES_LIMIT_MAX, CHANGES_WAIT_SECONDS_MAX, DROPS_OFFSET_MAX,
     SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX, SUGGEST_LIMIT_DEFAULT,
@@ -75,7 +77,7 @@ impl<'a> Params<'a> {
     /// Wraps parameters that are already decoded.
     pub fn from_pairs(pairs: &[(&'a str, &'a str)]) -> Params<'a> {
         let pair = |&(name, value): &(&'a str, &'a str)| (name.into(), Some(value.into()));
-        Params { pairs: pairs.iter().map(pair).collect() }
+        Params { pairs: pairs.iter().map(pair).collect() }.with_facts()
     }
 
     /// Splits the part of a URL after the question mark.
@@ -85,7 +87,26 @@ impl<'a> Params<'a> {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             pairs.extend(decode(name).map(|name| (name, decode(value))));
         }
-        Params { pairs }
+        Params { pairs }.with_facts()
+    }
+
+    /// Replaces the parameters of single facts by items of [`facts::FACT`].
+    fn with_facts(mut self) -> Params<'a> {
+        let mut items = Vec::new();
+        self.pairs.retain(|(name, value)| {
+            let item = value.as_deref().and_then(|value| facts::item(name, value));
+            let is_fact = item.is_some();
+            items.extend(item.filter(|item| !item.ends_with(':')));
+            !is_fact
+        });
+        if !items.is_empty() {
+            let known = self.pairs.iter_mut().find(|(name, _)| name == facts::FACT);
+            match known {
+                Some((_, Some(value))) => *value = format!("{value},{}", items.join(",")).into(),
+                _ => self.pairs.push((facts::FACT.into(), Some(items.join(",").into()))),
+            }
+        }
+        self
     }
 
     /// Parses the drops filter, with the row limits of the endpoint.
@@ -97,6 +118,7 @@ impl<'a> Params<'a> {
         Ok(DropFilter {
             view: self.view(&parsed)?.unwrap_or(View::Active),
             sort: self.sort()?,
+            sort_fact: self.sort_fact()?,
             limit: self.integer("limit", 1..=limits.max)?.unwrap_or(limits.default),
             offset: self.integer("offset", 0..=DROPS_OFFSET_MAX)?.unwrap_or(0),
             ..DropFilter::of(parsed)
@@ -257,7 +279,17 @@ impl<'a> Params<'a> {
 
     /// Parses `sort` and `order`.
     fn sort(&self) -> Result<Sort, BadParameter> {
-        let sort = Sort::natural(self.one("sort")?.unwrap_or_default());
+        let sort = match self.get("sort")?.and_then(|text| text.strip_prefix(FACT_SORT)) {
+            Some(name) => {
+                name.parse::<FactName>().map_err(|err| BadParameter::new("sort", err))?;
+                Sort::natural(SortKey::Fact)
+            }
+            None => Sort::natural(self.one("sort")?.unwrap_or_default()),
+        };
+        if sort.key == SortKey::Fact && self.get("sort")? == Some(SortKey::Fact.as_str()) {
+            let what = "must name the fact: fact:SOURCE.FACT, such as fact:cc.link_rank";
+            return Err(BadParameter::new("sort", what));
+        }
         let descending = match self.get("order")? {
             None => sort.descending,
             Some("asc") => false,
@@ -265,6 +297,12 @@ impl<'a> Params<'a> {
             Some(_) => return Err(BadParameter::new("order", "must be one of asc, desc")),
         };
         Ok(Sort { descending, ..sort })
+    }
+
+    /// Returns the fact of `sort`, if it is one.
+    fn sort_fact(&self) -> Result<Option<FactName>, BadParameter> {
+        let name = self.get("sort")?.and_then(|text| text.strip_prefix(FACT_SORT));
+        Ok(name.and_then(|name| name.parse().ok()))
     }
 
     /// Parses `facets`, and returns each once.

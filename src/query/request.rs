@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 use crate::conditions::Parsed;
 use crate::filter::Filter;
 use crate::text::{NamePrefix, Substring};
+use crate::vocab::fact::{FactColumnId, FactName};
 use crate::vocab::named::{named_enum, parse_named};
 use crate::vocab::stage::Stage;
 
@@ -134,15 +135,22 @@ named_enum! {
         SuffixRank = "suffix_rank",
         /// Expected share of names like it that are registered again within a week; unknown ones come last.
         ExpectedTaken = "expected_taken",
+        /// A fact, which the name after [`FACT_SORT`] selects; names without it come last in both directions.
+        Fact = "fact",
     }
 }
 parse_named!(SortKey);
+
+/// Prefix of the name of a fact in `sort`.
+pub const FACT_SORT: &str = "fact:";
 
 /// Order of the drops list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sort {
     pub key: SortKey,
     pub descending: bool,
+    /// The column of [`SortKey::Fact`], once the caller is known.
+    pub fact: Option<FactColumnId>,
 }
 
 impl Default for Sort {
@@ -154,9 +162,9 @@ impl Default for Sort {
 impl Sort {
     /// Returns the default order of a key: best, soonest, shortest or newest first.
     pub fn natural(key: SortKey) -> Sort {
-        use SortKey::{Dqs, Dropped, ExpectedTaken, Listed, Tlds};
-        let descending = matches!(key, Dqs | Dropped | Tlds | Listed | ExpectedTaken);
-        Sort { key, descending }
+        use SortKey::{Dqs, Dropped, ExpectedTaken, Fact, Listed, Tlds};
+        let descending = matches!(key, Dqs | Dropped | Tlds | Listed | ExpectedTaken | Fact);
+        Sort { key, descending, fact: None }
     }
 }
 
@@ -212,6 +220,8 @@ pub struct DropFilter {
     pub view: View,
     pub contains: Option<Substring>,
     pub sort: Sort,
+    /// The fact of [`SortKey::Fact`].
+    pub sort_fact: Option<FactName>,
     /// The page begins after this row.
     pub after: Option<RowPosition>,
     pub limit: u32,
@@ -226,6 +236,7 @@ impl DropFilter {
             common: parsed.filter,
             contains: parsed.contains,
             sort: Sort::default(),
+            sort_fact: None,
             after: None,
             limit: 1,
             offset: 0,

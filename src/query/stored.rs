@@ -45,10 +45,12 @@ impl Value {
             // range.
             Kind::Number { .. } => Value::Number(text.parse().unwrap_or(i64::MAX)),
             Kind::Tlds(_) | Kind::SomeOf(..) => listed(list::plain(text).collect()),
-            Kind::Texts(..) => match list::quoted(text).collect::<Result<Vec<_>, _>>() {
-                Ok(texts) => Value::List(texts.into_iter().map(Into::into).collect()),
-                Err(_) => listed(vec![text]),
-            },
+            Kind::Texts(..) | Kind::Facts(_) => {
+                match list::quoted(text).collect::<Result<Vec<_>, _>>() {
+                    Ok(texts) => Value::List(texts.into_iter().map(Into::into).collect()),
+                    Err(_) => listed(vec![text]),
+                }
+            }
             _ => Value::Text(text.to_owned()),
         }
     }
@@ -212,6 +214,12 @@ fn text_of(
         (Kind::SomeOf(words, _), Value::List(list)) => {
             for (at, text) in list.iter().enumerate() {
                 items.push(known(words, text).map_err(|what| item(at, &what))?.into());
+            }
+        }
+        (Kind::Facts(read), Value::List(list)) => {
+            for (at, text) in list.iter().enumerate() {
+                let fact = read(text).map_err(|what| item(at, &what))?;
+                items.push(list::quote(&fact.to_string()).into());
             }
         }
         (_, Value::List(texts)) => {
