@@ -198,6 +198,7 @@ fn walk(index: &Index, rule: &DueRule, as_of: AsOf) -> u32 {
         view: View::Active,
         contains: rule.query.contains.clone(),
         sort: Sort::default(),
+        sort_fact: None,
         after: None,
         limit: u32::MAX,
         offset: 0,

@@ -507,6 +507,11 @@ impl Rows<'_> {
         Ok(has_row.then_some(&self.row))
     }
 
+    /// Returns the next row if its key is `key`, and leaves it to [`Rows::next_row`].
+    pub fn current(&self, key: &[u8]) -> Option<&StoredRow> {
+        Some(&self.row).filter(|row| self.is_current && row.key == key)
+    }
+
     /// Skips the rows before a key. A key before the current row changes nothing.
     ///
     /// # Errors

@@ -340,8 +340,16 @@ fn entries(
             let rule = owned.rule(id).ok_or(ApiError::NotFound)?;
             let RuleQuery { common, contains, stages } = rule.filter.rule(as_of.today)?;
             let (view, sort) = (View::Stages(stages), Sort::natural(SortKey::Listed));
-            let filter =
-                DropFilter { common, view, contains, sort, after: None, limit: 0, offset: 0 };
+            let filter = DropFilter {
+                common,
+                view,
+                contains,
+                sort,
+                sort_fact: None,
+                after: None,
+                limit: 0,
+                offset: 0,
+            };
             Ok((format!("dropdex: {}", rule.name), newest(index, filter, as_of)?))
         }
     }

@@ -53,6 +53,7 @@ pub mod rules;
 pub mod storage;
 
 use dropdex_corpus as corpus;
+use dropdex_facts as facts;
 #[cfg(test)]
 use dropdex_feeds as feeds;
 use dropdex_scorer as scorer;

@@ -11,6 +11,7 @@ use std::ops::RangeInclusive;
 use crate::columns::day_column::{DayColumn, DayTest};
 use crate::columns::drop_fields::DropFields;
 use crate::columns::expected_taken::ExpectedColumn;
+use crate::columns::facts::{FactCheck, FactTables};
 use crate::columns::first_batches::FirstBatches;
 use crate::columns::label::{MarkTest, TextTest, TextTrail};
 use crate::columns::names::text_of;
@@ -40,6 +41,7 @@ pub struct Beside<'a> {
     pub records: &'a ScoreRecords,
     pub suffix_ranks: &'a SuffixRanks,
     pub expected: &'a ExpectedColumn,
+    pub facts: &'a FactTables,
 }
 
 /// Columns of dropped names, by doc.
@@ -208,6 +210,7 @@ pub struct DropChecks<'a> {
     max_rank: Option<ListRank>,
     max_suffix_rank: Option<SuffixRank>,
     expected_taken: Option<ExpectedTaken>,
+    facts: Vec<FactCheck>,
 }
 
 impl<'a> DropChecks<'a> {
@@ -225,6 +228,15 @@ impl<'a> DropChecks<'a> {
             max_rank: filter.drop.max_rank,
             max_suffix_rank: filter.drop.max_suffix_rank,
             expected_taken: filter.drop.expected_taken,
+            facts: filter
+                .drop
+                .facts
+                .iter()
+                .map(|fact| {
+                    let resolved = fact.resolved.as_ref().map(|(id, codes)| (*id, codes));
+                    FactCheck::new(columns.beside.facts, resolved)
+                })
+                .collect(),
         }
     }
 
@@ -241,6 +253,9 @@ impl<'a> DropChecks<'a> {
         }
         if let Some(least) = self.expected_taken {
             beside.expected.keep(least, first, words);
+        }
+        for fact in &self.facts {
+            fact.keep(first, words);
         }
         self.properties.keep(properties, first, words);
         if let Some(test) = &self.release {
@@ -272,7 +287,7 @@ impl<'a> DropChecks<'a> {
     /// Returns true if [`DropChecks::keep`] has conditions to check.
     pub fn has_any(&self) -> bool {
         let DropChecks { columns: _, name, properties, dropped, release, .. } = self;
-        let DropChecks { lists, max_rank, max_suffix_rank, expected_taken, .. } = self;
+        let DropChecks { lists, max_rank, max_suffix_rank, expected_taken, facts, .. } = self;
         !properties.is_open()
             || release.is_some()
             || dropped.is_some()
@@ -280,6 +295,7 @@ impl<'a> DropChecks<'a> {
             || max_rank.is_some()
             || max_suffix_rank.is_some()
             || expected_taken.is_some()
+            || !facts.is_empty()
             || name.text.is_some()
     }
 
@@ -301,6 +317,7 @@ impl<'a> DropChecks<'a> {
             && self
                 .expected_taken
                 .is_none_or(|least| beside.expected.of(doc).is_some_and(|it| it >= least))
+            && self.facts.iter().all(|fact| fact.passes(doc))
             && self.name.text.as_ref().is_none_or(|text| text.passes(&beside.records.label(doc)))
     }
 }

@@ -827,6 +827,7 @@ mod tests {
 
     use super::*;
     use crate::columns::expected_taken::ExpectedColumn;
+    use crate::columns::facts::FactTables;
     use crate::columns::fixtures::{TestTables, round_trip};
     use crate::columns::idn::alias_of;
     use crate::columns::rank_key::{dqs_of, is_adult, length_of, order_key};
@@ -861,6 +862,7 @@ mod tests {
         records: ScoreRecords,
         suffix_ranks: SuffixRanks,
         expected: ExpectedColumn,
+        facts: FactTables,
         /// Names in rank order.
         rows: Vec<Row>,
     }
@@ -910,7 +912,8 @@ mod tests {
         let of_row =
             |(doc, row): (u32, &Row)| ExpectedTaken::new(doc * 7 % 101).filter(|_| row.tld != 0);
         let expected = ExpectedColumn::new((0..).zip(&rows).map(of_row).collect());
-        Built { listed, records, suffix_ranks, expected, rows, tlds: table.tlds }
+        let facts = FactTables::default();
+        Built { listed, records, suffix_ranks, expected, facts, rows, tlds: table.tlds }
     }
 
     impl Row {
@@ -943,8 +946,8 @@ mod tests {
 
     impl Built {
         fn beside(&self) -> Beside<'_> {
-            let Built { tlds, records, suffix_ranks, expected, .. } = self;
-            Beside { tlds, records, suffix_ranks, expected }
+            let Built { tlds, records, suffix_ranks, expected, facts, .. } = self;
+            Beside { tlds, records, suffix_ranks, expected, facts }
         }
 
         fn ranks_within(&self, filter: &DropFilter, doc: u32) -> bool {
@@ -1051,6 +1054,7 @@ mod tests {
             view: View::EVERY[made.below(View::EVERY.len())],
             contains: if made.below(4) == 0 { None } else { text(made, rows) },
             sort: Sort::default(),
+            sort_fact: None,
             after: None,
             limit: [1, 2, 20, 1_000_000][made.below(4)],
             offset: [0, 0, 1, 63, 64, 500, 3_000][made.below(7)],
@@ -1135,6 +1139,7 @@ mod tests {
             view: View::All,
             contains: None,
             sort: Sort::default(),
+            sort_fact: None,
             after: None,
             limit: 10,
             offset: 0,
@@ -1166,6 +1171,7 @@ mod tests {
                 view: View::All,
                 contains: Substring::parse(text).ok(),
                 sort: Sort::default(),
+                sort_fact: None,
                 after: None,
                 limit: 10,
                 offset: 0,

@@ -18,6 +18,7 @@ pub mod drop_segment;
 pub mod drops_by_name;
 pub mod drops_by_rank;
 pub mod expected_taken;
+pub mod facts;
 pub mod first_batches;
 #[cfg(test)]
 pub mod fixtures;

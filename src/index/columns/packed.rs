@@ -42,6 +42,11 @@ impl Packed {
         self.len
     }
 
+    /// Returns the bytes of memory.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Returns the number at a position below [`Packed::len`].
     #[inline]
     pub fn get(&self, at: usize) -> u32 {

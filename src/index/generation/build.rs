@@ -678,6 +678,7 @@ mod tests {
             view: View::All,
             contains: Some(Substring::parse(contains).expect("a substring")),
             sort: Sort::default(),
+            sort_fact: None,
             after: None,
             limit: 100,
             offset: 0,

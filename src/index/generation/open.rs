@@ -8,6 +8,7 @@ use crate::columns::by_tld::ByTld;
 use crate::columns::drop_history::DropHistory;
 use crate::columns::drops_by_name::DropsByName;
 use crate::columns::drops_by_rank::DropsByRank;
+use crate::columns::facts::FactTables;
 use crate::columns::idn::IdnNames;
 use crate::columns::name_grams::NameGrams;
 use crate::columns::names::Names;
@@ -189,6 +190,7 @@ fn open_parts(manifest: Manifest, files: &Files) -> Result<Generation, Generatio
         drops_by_rank: DropsByRank::open(files, &tlds, dropped, listed)?,
         records: ScoreRecords::open(files, dropped)?,
         typos: Typos::open(files)?,
+        facts: FactTables::default(),
         tlds,
         manifest,
     };

@@ -178,6 +178,7 @@ fn drops(draw: &mut Rng, table: &Table, at: usize, contains: Option<Substring>) 
         view: view(draw),
         contains,
         sort: Sort::default(),
+        sort_fact: None,
         after: None,
         limit: ROWS,
         offset: offset(draw),

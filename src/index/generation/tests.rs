@@ -1,6 +1,6 @@
 //! Compares indexes that lists extended with indexes built completely from the same lists.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,8 @@ use crate::columns::fixtures::TestTables;
 use crate::columns::slices::{docs_of, ones};
 use crate::corpus::batch::{self, Batch, BatchMeta, Entry, StoredObservation};
 use crate::corpus::ranked::RankedList;
+use crate::facts::Value;
+use crate::facts::store::{Edition, Licence, SourceMeta, SourceWriter, StoredColumn};
 use crate::feeds::Sighting;
 use crate::filter::{
     AsOf, Counting, DropFilter, Facet, Filter, RuleQuery, SearchFilter, Sort, SortKey, StageSet,
@@ -32,10 +34,12 @@ use crate::scorer::{Scorer, Scratch};
 use crate::storage::manifest::{self, GenerationId, Manifest};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::fact::{EditionId, FactCodes, FactColumnId, FactType, KeyKind};
 use crate::vocab::name::{DomainName, to_unicode};
 use crate::vocab::stage::Stage;
 use crate::vocab::suffix_rank::SuffixRank;
 use crate::vocab::watermark::Watermark;
+use dropdex_query::facts::{FactCondition, FactTest};
 use dropdex_query::filter::{Adult, DayRange, Digits, LabelFilter, ReleaseRange};
 use dropdex_query::matcher::Matcher;
 use dropdex_query::text::{NamePrefix, Substring};
@@ -179,7 +183,56 @@ fn prohibited() -> impl Iterator<Item = DomainName> {
 }
 
 fn sort(made: &mut TestTables) -> Sort {
-    Sort { key: SortKey::ALL[made.below(SortKey::ALL.len())], descending: made.below(2) == 0 }
+    let key = SortKey::ALL[made.below(SortKey::ALL.len())];
+    let fact = Some(FactColumnId { edition: EditionId(1), column: made.below(2) as u8 });
+    let fact = fact.filter(|_| key == SortKey::Fact);
+    Sort { descending: made.below(2) == 0, fact, ..Sort::natural(key) }
+}
+
+/// Returns an edition of facts about some of `names` and some others, by name or label.
+fn edition(made: &mut TestTables, names: &[DomainName], key: KeyKind, share: usize) -> Edition {
+    let mut rows = BTreeMap::new();
+    for name in names {
+        if made.below(share) > 0 {
+            continue;
+        }
+        let key = if key == KeyKind::Domain { name.as_str() } else { name.label() };
+        let number = (made.below(4) > 0).then(|| Value::Int(made.below(50) as i64 - 10));
+        let word = (made.below(2) > 0).then(|| Value::Enum(["a", "b"][made.below(2)].to_owned()));
+        rows.insert(key.to_owned(), [number, word]);
+        rows.insert(format!("{key}x"), [None, Some(Value::Enum("c".to_owned()))]);
+    }
+    let columns =
+        vec![StoredColumn::new("number", FactType::Int), StoredColumn::new("word", FactType::Enum)];
+    let meta = SourceMeta {
+        id: "acme".to_owned(),
+        title: "Acme".to_owned(),
+        key,
+        as_of: day(TODAY),
+        licence: Licence::Own,
+        attribution: None,
+        columns,
+    };
+    let mut writer = SourceWriter::new(Vec::new(), meta).expect("in memory");
+    for (key, values) in &rows {
+        writer.push(key, None, values).expect("in order");
+    }
+    Edition::of_bytes(writer.finish().expect("in memory").into()).expect("sound")
+}
+
+/// Returns a condition on a fact of one of two editions.
+fn fact(made: &mut TestTables) -> FactCondition {
+    let id =
+        FactColumnId { edition: EditionId(1 + made.below(2) as u64), column: made.below(2) as u8 };
+    let mut number = || made.below(60) as i64 - 15;
+    let codes = match number().rem_euclid(4) {
+        0 => FactCodes::Known,
+        1 => FactCodes::Unknown,
+        2 => FactCodes::Range(number(), number()),
+        _ => FactCodes::OneOf(vec![0, 1, 7]),
+    };
+    let name = "acme.number".parse().expect("a name");
+    FactCondition { name, test: FactTest::Known, resolved: Some((id, codes)) }
 }
 
 /// Runs queries against two indexes and checks that their results are the same.
@@ -250,6 +303,9 @@ impl Pair<'_> {
         if made.below(6) == 0 {
             filter.label.digits = Some(Digits::None);
         }
+        if made.below(4) == 0 {
+            filter.drop.facts = (0..=made.below(2)).map(|_| fact(made)).collect();
+        }
         if made.below(5) == 0 {
             filter.label.contains.extend(Substring::parse(&self.text(made, false)).ok());
         }
@@ -267,6 +323,7 @@ impl Pair<'_> {
                 .then(|| Substring::parse(&self.text(made, false)).ok())
                 .flatten(),
             sort: if made.below(3) == 0 { Sort::default() } else { sort(made) },
+            sort_fact: None,
             after: None,
             limit: [1, 7, 50, 1_000][made.below(4)],
             offset: [0, 0, 3, 200][made.below(4)],
@@ -498,7 +555,7 @@ fn view(made: &mut TestTables) -> View {
 /// once for each layer whose page is found in this way.
 fn by_value(index: &Index, filter: &DropFilter, as_of: AsOf) -> Vec<SortKey> {
     let (day, take) = (index.day(as_of), filter.limit as usize + 1);
-    let Sort { key, descending } = filter.sort;
+    let Sort { key, descending, .. } = filter.sort;
     let of_layer = |(layer, day): (&Layer, &LayerDay)| {
         if filter.sort == Sort::default() {
             return false;
@@ -509,7 +566,9 @@ fn by_value(index: &Index, filter: &DropFilter, as_of: AsOf) -> Vec<SortKey> {
         let Some(found) = found else { return false };
         let directed = |value: u64| if descending { !value } else { value };
         let mut sorted = Vec::new();
-        docs_of(0, &matches, |doc| sorted.push((directed(layer.sort_value(key, doc)), doc)));
+        docs_of(0, &matches, |doc| {
+            sorted.push((directed(layer.sort_value(filter.sort, doc)), doc))
+        });
         sorted.sort_unstable();
         if let Some(after) = &filter.after {
             let first = (directed(after.value), layer.first_after(after));
@@ -522,6 +581,64 @@ fn by_value(index: &Index, filter: &DropFilter, as_of: AsOf) -> Vec<SortKey> {
         true
     };
     index.layers_on(&day).filter(|&layer| of_layer(layer)).map(|_| key).collect()
+}
+
+/// Compares conditions and orders with the rows of an edition, name by name.
+fn facts_are_those_of_a_scan(
+    made: &mut TestTables,
+    index: &Index,
+    id: EditionId,
+    edition: &Edition,
+) {
+    let as_of = AsOf { today: day(TODAY), catch_days: 5 };
+    let all = DropFilter {
+        common: Filter::open(),
+        view: View::All,
+        contains: None,
+        sort: Sort::default(),
+        sort_fact: None,
+        after: None,
+        limit: 100_000,
+        offset: 0,
+    };
+    let names = |filter: &DropFilter| {
+        let mut names = Vec::new();
+        let page = index.drops(filter, as_of, Counting::None).expect("readable");
+        page.for_each(|row| names.push(row.name.to_string()));
+        names
+    };
+    let code = |name: &str, column: u8| {
+        let name = DomainName::parse(name).expect("a name");
+        let key = match edition.meta().key {
+            KeyKind::Domain => name.as_str(),
+            _ => name.label(),
+        };
+        edition.row(key.as_bytes()).expect("readable")?.codes[usize::from(column)]
+    };
+    let ranked = names(&all);
+    let mut known = 0;
+    for _ in 0..20 {
+        let mut condition = fact(made);
+        let (column, codes) = condition.resolved.take().expect("resolved");
+        let column = FactColumnId { edition: id, ..column };
+        condition.resolved = Some((column, codes.clone()));
+        let mut filter = all.clone();
+        filter.common.drop.facts = vec![condition];
+        let passes = |name: &&String| codes.pass(code(name, column.column));
+        let expected: Vec<String> = ranked.iter().filter(passes).cloned().collect();
+        assert_eq!(names(&filter), expected, "{filter:?}");
+        known += expected.len();
+        let descending = made.below(2) == 0;
+        filter.sort = Sort { descending, fact: Some(column), ..Sort::natural(SortKey::Fact) };
+        let mut sorted = expected;
+        sorted.sort_by_key(|name| match (code(name, column.column), descending) {
+            (None, _) => i64::MAX,
+            (Some(code), true) => -code,
+            (Some(code), false) => code,
+        });
+        assert_eq!(names(&filter), sorted, "{filter:?}");
+    }
+    assert!(known > 0);
 }
 
 #[test]
@@ -555,6 +672,14 @@ fn an_extended_index_has_the_results_of_a_complete_one() {
                 full: 0,
                 by_value: Vec::new(),
             };
+            let editions = [(KeyKind::Domain, 2), (KeyKind::Label, 40)]
+                .map(|(key, share)| edition(&mut made, &all, key, share));
+            for (id, edition) in (1..).map(EditionId).zip(&editions) {
+                for index in [&extended, &whole] {
+                    index.join_facts(id, edition).expect("readable");
+                }
+                facts_are_those_of_a_scan(&mut made, &whole, id, edition);
+            }
             for (today, catch_days) in [(TODAY, 5), (TODAY - 31, 0), (TODAY + 40, 5)] {
                 let as_of = AsOf { today: day(today), catch_days };
                 for _ in 0..20 {
@@ -573,6 +698,7 @@ fn an_extended_index_has_the_results_of_a_complete_one() {
             let reopened = reopen_current(&lists.index(), Some(&extended)).expect("opens").index;
             assert!(reopened.layer_like(&extended.layers()[0]).is_some());
             assert!(reopened.layer_like(&extended.layers()[1]).is_none());
+            extended.retain_facts(|_| false);
             before.push(extended);
         }
     }
@@ -645,6 +771,7 @@ fn facets_of_a_long_list_are_estimated_unless_exact_ones_are_wanted() {
             view: View::All,
             contains: None,
             sort: Sort::default(),
+            sort_fact: None,
             after: None,
             limit: 1,
             offset: 0,
@@ -1001,8 +1128,16 @@ fn tantivy_finds_and_sorts_the_same_drops() {
         let query = BooleanQuery::intersection(queries);
         let contains = contains.map(|gram| Substring::parse(&gram).expect("of a label"));
         let (limit, sort) = (1 + made.below(200) as u32, Sort::default());
-        let filter =
-            DropFilter { common, view: View::All, contains, sort, after: None, limit, offset: 0 };
+        let filter = DropFilter {
+            common,
+            view: View::All,
+            contains,
+            sort,
+            sort_fact: None,
+            after: None,
+            limit,
+            offset: 0,
+        };
         let docs = searcher.search(&query, &DocSetCollector).expect("readable");
         let mut docs: Vec<u32> = docs.into_iter().map(|address| address.doc_id).collect();
         docs.sort_unstable();
@@ -1022,7 +1157,8 @@ fn tantivy_finds_and_sorts_the_same_drops() {
             (SortKey::Release, DropField::ReleaseDay),
         ] {
             let descending = made.below(2) == 0;
-            let filter = DropFilter { sort: Sort { key, descending }, ..filter.clone() };
+            let filter =
+                DropFilter { sort: Sort { descending, ..Sort::natural(key) }, ..filter.clone() };
             let order = if descending { Order::Desc } else { Order::Asc };
             let top = TopDocs::with_limit(limit as usize);
             let top = top.order_by_fast_field::<u64>(of.as_str(), order);
@@ -1068,13 +1204,21 @@ fn pages_by_day_are_those_of_comparisons() {
     let mut walked = 0;
     for _ in 0..600 {
         let key = [SortKey::Release, SortKey::Dropped][made.below(2)];
-        let sort = Sort { key, descending: made.below(2) == 0 };
+        let sort = Sort { descending: made.below(2) == 0, ..Sort::natural(key) };
         let common = Filter { max_len: [63, 9][made.below(2)], ..Filter::open() };
         let view = [View::All, View::Active][made.below(2)];
         let (limit, offset) =
             (1 + made.below(60) as u32, [0, made.below(300)][made.below(2)] as u32);
-        let mut filter =
-            DropFilter { common, view, contains: None, sort, after: None, limit, offset };
+        let mut filter = DropFilter {
+            common,
+            view,
+            contains: None,
+            sort,
+            sort_fact: None,
+            after: None,
+            limit,
+            offset,
+        };
         if made.below(2) == 0 {
             let page = index.drops(&filter, as_of, Counting::Exact).expect("readable");
             (filter.after, filter.offset) = (page.next, 0);

@@ -17,6 +17,7 @@ use crate::columns::drop_history::DropHistory;
 use crate::columns::drops_by_name::{DropsByName, StagedDrops};
 use crate::columns::drops_by_rank::DropsByRank;
 use crate::columns::expected_taken::ExpectedColumn;
+use crate::columns::facts::FactTables;
 use crate::columns::hidden::{Hidden, NameOrders};
 use crate::columns::idn::IdnNames;
 use crate::columns::name_grams::NameGrams;
@@ -107,6 +108,8 @@ pub struct Generation {
     pub(crate) drops_by_rank: DropsByRank,
     pub(crate) records: ScoreRecords,
     pub(crate) typos: Typos,
+    /// Facts of dropped names. They are not part of the files: a source changes without a rebuild.
+    pub(crate) facts: FactTables,
 }
 
 impl Deref for Layer {
@@ -395,8 +398,9 @@ impl Layer {
 
     /// Returns the columns that conditions on dropped names read beside the drop list.
     pub(crate) fn beside(&self) -> Beside<'_> {
-        let Generation { tlds, records, .. } = &*self.generation;
-        Beside { tlds, records, suffix_ranks: &self.suffix_ranks, expected: &self.expected }
+        let Generation { tlds, records, facts, .. } = &*self.generation;
+        let (suffix_ranks, expected) = (&self.suffix_ranks, &self.expected);
+        Beside { tlds, records, suffix_ranks, expected, facts }
     }
 
     /// Returns the names that are not visible.

@@ -7,6 +7,7 @@ pub mod drops;
 pub mod expectation;
 pub mod expectation_model;
 pub mod facets;
+pub mod facts;
 pub mod family;
 pub mod index;
 mod kept;

@@ -76,6 +76,7 @@ impl Layer {
                         view: view.unwrap_or(View::All),
                         contains: None,
                         sort: Sort::default(),
+                        sort_fact: None,
                         after: None,
                         limit: 0,
                         offset: 0,

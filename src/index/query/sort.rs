@@ -25,6 +25,7 @@ use crate::filter::{AsOf, DropFilter, RowPosition, Sort, SortKey, View, stage_co
 use crate::query::index::{Generation, Index, Layer, LayerDay};
 use crate::vocab::budget;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::fact::FactColumnId;
 use crate::vocab::popularity::ListRank;
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
@@ -114,7 +115,16 @@ impl Layer {
         let wanted = take.saturating_add(skip);
         let mut docs = match filter.sort.key {
             SortKey::Name => self.by_name(filter, &matches, total, wanted),
-            SortKey::Rank => self.by_popularity(filter, &mut matches, wanted),
+            SortKey::Rank => {
+                let ranks = self.drops_by_rank.popularity().all();
+                let ranks = ranks.map(|(doc, best)| (doc, best.get().into()));
+                self.by_few(filter, &mut matches, wanted, ranks, NO_RANK)
+            }
+            SortKey::Fact => {
+                let known = filter.sort.fact.map(|id| self.known_facts(id)).unwrap_or_default();
+                let unknown = fact_value(None, filter.sort);
+                self.by_few(filter, &mut matches, wanted, known.into_iter(), unknown)
+            }
             SortKey::SuffixRank | SortKey::ExpectedTaken => self.by_key(filter, &matches, wanted),
             _ if total <= FEW => self.by_key(filter, &matches, wanted),
             SortKey::Dqs => self.by_score(filter, &matches, wanted),
@@ -287,7 +297,8 @@ impl Layer {
             | SortKey::Listed
             | SortKey::Rank
             | SortKey::SuffixRank
-            | SortKey::ExpectedTaken => None,
+            | SortKey::ExpectedTaken
+            | SortKey::Fact => None,
         }
     }
 
@@ -395,25 +406,32 @@ impl Layer {
         docs
     }
 
-    /// Sorts by best rank on a popularity list. Few names have a rank; the others are in rank
-    /// order.
-    fn by_popularity(&self, filter: &DropFilter, matches: &mut [u64], wanted: usize) -> Vec<u32> {
+    /// Sorts by the values of a few docs. The others have the value `none`, and are in rank order.
+    fn by_few(
+        &self,
+        filter: &DropFilter,
+        matches: &mut [u64],
+        wanted: usize,
+        values: impl Iterator<Item = (u32, u64)>,
+        none: u64,
+    ) -> Vec<u32> {
         let key = |value: u64| if filter.sort.descending { !value } else { value };
         let after = filter.after.as_ref().map(|it| (key(it.value), self.first_after(it)));
         let is_after = |found: (u64, u32)| after.is_none_or(|after| found >= after);
         let mut ranked = Vec::new();
-        for (doc, best) in self.drops_by_rank.popularity().all() {
+        for (doc, value) in values {
             let Some(word) = matches.get_mut(doc as usize / 64) else { break };
-            let found = (key(best.get().into()), doc);
+            let found = (key(value), doc);
             if *word >> (doc % 64) & 1 == 1 && is_after(found) {
                 ranked.push(found);
             }
             *word &= !(1 << (doc % 64));
         }
         ranked.sort_unstable();
+        let others_first = ranked.first().is_none_or(|(first, _)| key(none) < *first);
         let ranked = ranked.into_iter().map(|(_, doc)| doc);
         let mut others = Vec::new();
-        if !filter.sort.descending && ranked.len() >= wanted {
+        if !others_first && ranked.len() >= wanted {
             return ranked.take(wanted).collect();
         }
         for (look, words) in matches.chunks(WORDS_PER_LOOK).enumerate() {
@@ -421,19 +439,19 @@ impl Layer {
                 break;
             }
             docs_of(look * WORDS_PER_LOOK, words, |doc| {
-                if is_after((key(NO_RANK), doc)) {
+                if is_after((key(none), doc)) {
                     others.push(doc);
                 }
             });
         }
-        match filter.sort.descending {
+        match others_first {
             true => others.into_iter().chain(ranked).take(wanted).collect(),
             false => ranked.chain(others).take(wanted).collect(),
         }
     }
 
     fn by_key(&self, filter: &DropFilter, matches: &[u64], wanted: usize) -> Vec<u32> {
-        let Sort { key, descending } = filter.sort;
+        let Sort { descending, .. } = filter.sort;
         let directed = |value: u64| if descending { !value } else { value };
         let after =
             filter.after.as_ref().map(|after| (directed(after.value), self.first_after(after)));
@@ -445,7 +463,7 @@ impl Layer {
                 break;
             }
             docs_of(look * WORDS_PER_LOOK, words, |doc| {
-                let found = (directed(self.sort_value(key, doc)), doc);
+                let found = (directed(self.sort_value(filter.sort, doc)), doc);
                 if found < worst && after.is_none_or(|after| found >= after) {
                     best.push(found);
                     if best.len() >= trim_at && wanted > 0 {
@@ -519,8 +537,8 @@ impl Index {
         match sort.key {
             SortKey::Name => directed(by_name()),
             _ if sort == Sort::default() => by_rank(),
-            key => {
-                let values = (a.sort_value(key, one), b.sort_value(key, other));
+            _ => {
+                let values = (a.sort_value(sort, one), b.sort_value(sort, other));
                 directed(values.0.cmp(&values.1)).then_with(by_rank)
             }
         }
@@ -561,14 +579,15 @@ fn possible_numbers(filter: &DropFilter, as_of: AsOf) -> RangeInclusive<u16> {
         | SortKey::Listed
         | SortKey::Rank
         | SortKey::SuffixRank
-        | SortKey::ExpectedTaken => 0..=u16::MAX,
+        | SortKey::ExpectedTaken
+        | SortKey::Fact => 0..=u16::MAX,
     }
 }
 
 impl Layer {
-    pub(crate) fn sort_value(&self, key: SortKey, doc: u32) -> u64 {
+    pub(crate) fn sort_value(&self, sort: Sort, doc: u32) -> u64 {
         let drops = &self.drops_by_rank;
-        match key {
+        match sort.key {
             SortKey::Dqs => drops.dqs(doc).points().into(),
             SortKey::Release => drops.release(doc).into(),
             SortKey::Dropped => drops.drop_date(doc).into(),
@@ -583,20 +602,45 @@ impl Layer {
             SortKey::ExpectedTaken => {
                 self.expected_taken().of(doc).map_or(0, |it| u64::from(it.percent()) + 1)
             }
+            SortKey::Fact => {
+                let code = sort.fact.and_then(|id| self.fact_code(id, doc));
+                fact_value(code, sort)
+            }
         }
     }
 
     /// Returns the position of a doc of the drops list.
     pub(super) fn position_of(&self, sort: Sort, doc: u32) -> RowPosition {
         RowPosition {
-            value: self.sort_value(sort.key, doc),
+            value: self.sort_value(sort, doc),
             key: self.order_key(doc),
             name: self.name_of(doc),
         }
     }
 }
 
+/// Returns the value by which facts are sorted: in the order of their numbers, and an unknown one last.
+fn fact_value(code: Option<i64>, sort: Sort) -> u64 {
+    match code {
+        Some(code) => (code.cast_unsigned() ^ 1 << 63).clamp(1, u64::MAX - 1),
+        None if sort.descending => 0,
+        None => u64::MAX,
+    }
+}
+
 impl Generation {
+    /// Returns the number of a fact of a doc.
+    fn fact_code(&self, id: FactColumnId, doc: u32) -> Option<i64> {
+        self.facts.get(id.edition)?.code(id.column, doc)
+    }
+
+    /// Returns the docs that have a fact, with the value by which they are sorted.
+    fn known_facts(&self, id: FactColumnId) -> Vec<(u32, u64)> {
+        let known = self.facts.get(id.edition).map(|table| table.known(id.column));
+        let value = |(doc, code)| (doc, fact_value(Some(code), Sort::default()));
+        known.unwrap_or_default().into_iter().map(value).collect()
+    }
+
     /// Returns the first doc of the drops list that is after a position in rank order.
     pub(crate) fn first_after(&self, position: &RowPosition) -> u32 {
         let (mut low, mut high) = (0, self.drops_by_rank.len());

@@ -80,7 +80,7 @@ pub(super) struct TotalKey([u64; 2]);
 
 impl Totals {
     pub(super) fn key(&self, filter: &DropFilter) -> TotalKey {
-        let DropFilter { common, view, contains, sort: _, after: _, limit: _, offset: _ } = filter;
+        let DropFilter { common, view, contains, .. } = filter;
         TotalKey(self.hashers.each_ref().map(|hasher| hasher.hash_one((common, view, contains))))
     }
 
@@ -126,6 +126,7 @@ mod tests {
             view: View::Active,
             contains: None,
             sort: Sort::default(),
+            sort_fact: None,
             after: None,
             limit: 20,
             offset: 0,

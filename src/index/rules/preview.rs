@@ -209,6 +209,7 @@ impl Index {
             view: View::All,
             contains: query.contains.clone(),
             sort: Sort::default(),
+            sort_fact: None,
             after: None,
             limit: u32::MAX,
             offset: 0,
