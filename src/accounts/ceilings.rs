@@ -14,6 +14,7 @@ use super::data::votes::vote_bytes;
 use super::data::watch_alerts::{WatchSender, WatchSettings};
 use super::error::WriteError;
 use super::event::Event;
+use super::facts;
 use crate::vocab::ids::AccountId;
 use crate::vocab::plan::{AccountLimits, Plan, Plans};
 
@@ -63,7 +64,7 @@ impl Room {
                 ),
                 false => format!(
                     "the {plan} plan holds at most {} of data; shorten notes or delete claims, watched \
-                     names, alert rules or votes",
+                     names, alert rules, facts or votes",
                     Size(limit)
                 ),
             };
@@ -100,6 +101,9 @@ pub fn growth(data: &UserData, events: &[Event]) -> i64 {
             vote_bytes(name.as_str()) as i64
         }
         Event::ReplyKept { reply, .. } => reply.bytes() as i64,
+        Event::FactsPart { .. } | Event::FactsPut { .. } | Event::FactsMapped { .. } => {
+            facts::growth(&data.facts, event)
+        }
         _ => 0,
     };
     events.iter().map(grown).sum()

@@ -4,7 +4,7 @@
 //!
 //! | layer | files |
 //! | --- | --- |
-//! | one file per resource: requests as meant, the decision on them, `Store` methods | `api_keys`, `claims`, `feeds`, `watches`, `watch_alerts`, `changes`, `votes`, `hidden`, `rules`, `searches`, `matches`, `deliveries`, `verification`, `sample`, `sessions`, `profile`, `idempotency`, `ceilings`, `admin`, `audit` |
+//! | one file per resource: requests as meant, the decision on them, `Store` methods | `api_keys`, `claims`, `feeds`, `watches`, `watch_alerts`, `changes`, `votes`, `hidden`, `rules`, `searches`, `matches`, `deliveries`, `verification`, `sample`, `facts`, `sessions`, `profile`, `idempotency`, `ceilings`, `admin`, `audit` |
 //! | the durable store: decide, append, apply; snapshots | `store` |
 //! | changes as the journal stores them | `event` |
 //! | stored data and its collections | `data`, and values such as `email` and `keys` |
@@ -27,6 +27,7 @@ mod deliveries;
 mod email;
 mod error;
 pub mod event;
+mod facts;
 mod feeds;
 #[cfg(test)]
 mod fixtures;
@@ -70,6 +71,7 @@ pub use data::deliveries::{
     AttemptOutcome, Delivery, DeliveryStatus, MatchedName, Message, MessageKind, MessageRows,
     OffReason, Problem, StatusClass, SwitchedOff,
 };
+pub use data::facts::{Facts, FactsRow, OwnFacts};
 pub use data::feeds::{Feed, FeedOf};
 pub use data::keys::Key;
 pub use data::nodes::{Lead, Nodes, Publication};

@@ -143,6 +143,10 @@ pub const FACTS_BYTES_MAX: u64 = 64 * 1024 * 1024;
 pub const FACTS_ROWS_MAX: u64 = 100_000;
 /// Maximum columns of a file of facts that are read: rows keep a cell for each.
 pub const FACTS_COLUMNS_MAX: usize = 64;
+/// Maximum sources of facts of an account, and of a server.
+pub const FACT_SOURCES_MAX: u32 = 32;
+/// Maximum descriptions of files of facts of an account.
+pub const FACT_MAPPINGS_MAX: u32 = 100;
 /// Maximum conditions on facts of a query.
 pub const FACT_CONDITIONS_MAX: usize = 20;
 /// Maximum distinct values of a column of words.

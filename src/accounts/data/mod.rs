@@ -9,6 +9,7 @@ pub mod access;
 pub mod account;
 pub mod claims;
 pub mod deliveries;
+pub mod facts;
 pub mod feeds;
 pub mod fields;
 pub mod hidden;
@@ -33,6 +34,7 @@ use crate::vocab::name::DomainName;
 use crate::vocab::time::UnixMs;
 use claims::{Claim, Claims};
 use deliveries::{Delivery, Outbox, Problem, SwitchedOff};
+use facts::Facts;
 use hidden::Hidden;
 use responses::Responses;
 use rules::{Channel, Rule, Rules};
@@ -58,11 +60,12 @@ pub struct UserData {
     pub(super) tests: Option<(Day, u32)>,
     /// Settings and channels of watch alerts; `None` until the owner has saved them.
     pub(super) watch_sender: Option<WatchSender>,
+    pub(super) facts: Facts,
 }
 
 impl UserData {
     /// Returns the approximate size in memory of all rows: claims, watchlist, rules, votes, hidden
-    /// names, saved searches and stored responses. It depends only on the rows, not on the order of
+    /// names, saved searches, facts and stored responses. It depends only on the rows, not on the order of
     /// writes.
     pub fn bytes(&self) -> u64 {
         self.claims.bytes()
@@ -73,6 +76,12 @@ impl UserData {
             + self.hidden.bytes()
             + self.searches.bytes()
             + self.watch_sender.as_ref().map_or(0, |sender| sender.rule.bytes())
+            + self.facts.bytes()
+    }
+
+    /// Facts that the account added.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     /// Claims, newest `reported_at` first, then id descending.

@@ -18,6 +18,7 @@ use thiserror::Error;
 use super::data::access::SessionLife;
 use super::data::claims::Claim;
 use super::data::deliveries::{AttemptOutcome, MatchedName, SwitchedOff};
+use super::data::facts::{FactsRow, Part};
 use super::data::feeds::{Feed, FeedOf};
 use super::data::fields::{NEWER, put_with_length, row, take_numbered};
 use super::data::keys::Key;
@@ -179,6 +180,12 @@ table! {
         }
         /// Registries answered about drawn names; each row begins with the day of the release.
         36 SampleAnswered { 1 rows: Vec<(Day, DomainName, SampleAnswer)>; }
+        /// A part of an edition of facts arrived; number 0 begins one.
+        37 FactsPart { 1 account: AccountId, 2 number: u32, 3 bytes: Part; }
+        /// The parts that arrived are the edition of a source.
+        38 FactsPut { 1 account: AccountId, 2 row: Box<FactsRow>; }
+        /// The owner described the columns of files with a fingerprint, or withdrew that (`None`).
+        39 FactsMapped { 1 account: AccountId, 2 print: CompactString; 3 mapping: Option<CompactString> }
     }
 }
 
@@ -212,6 +219,8 @@ pub enum RowOf {
     Key(KeyId),
     Feed(FeedOf),
     Session(TokenDigest),
+    /// A source of facts, by its name.
+    Facts(CompactString),
 }
 
 /// Changes of watched names for one channel of an account.

@@ -1,6 +1,7 @@
 use super::*;
 use crate::data::claims::Attribution;
 use crate::data::deliveries::{OffReason, Problem, StatusClass};
+use crate::data::facts::{FactsRow, Part};
 use crate::data::fields::RowWriter;
 use crate::data::rules::WebhookSecret;
 use crate::data::watch_alerts::{EntryAlerts, Quiet, WatchAlerts};
@@ -405,6 +406,32 @@ fn sample() -> Named {
     ]
 }
 
+/// Events of the facts of an account.
+fn facts() -> Named {
+    let account = AccountId(3);
+    let source = CompactString::from("acme");
+    let row = FactsRow {
+        source: source.clone(),
+        added_at: UnixMs::new(5).expect("in range"),
+        rows: 300,
+        file_rows: 4,
+        from_file: 3,
+        refused: 1,
+    };
+    let mapped = |mapping: Option<&str>| Event::FactsMapped {
+        account,
+        print: "0a".into(),
+        mapping: mapping.map(Into::into),
+    };
+    vec![
+        ("part of facts", Event::FactsPart { account, number: 1, bytes: Part(vec![0, 1, 255]) }),
+        ("facts", Event::FactsPut { account, row: Box::new(row) }),
+        ("description of facts", mapped(Some("domain,a.b:int"))),
+        ("no description of facts", mapped(None)),
+        ("removed facts", Event::Removed { account, row: RowOf::Facts(source) }),
+    ]
+}
+
 /// Events of the nodes of a cluster.
 fn nodes() -> Named {
     let lead = |node: Option<&str>| Lead { term: 0x0203, node: node.map(Into::into) };
@@ -427,7 +454,9 @@ fn every() -> Vec<(&'static str, Transaction)> {
     let three = all.iter().rev().take(3).flat_map(|(_, it)| it.0.clone()).collect();
     all.push(("three at once", Transaction(three)));
     all.push(("nothing", Transaction(Vec::new())));
-    all.extend(sample().into_iter().map(|(name, event)| (name, Transaction(vec![event]))));
+    all.extend(
+        sample().into_iter().chain(facts()).map(|(name, event)| (name, Transaction(vec![event]))),
+    );
     all
 }
 

@@ -88,6 +88,9 @@ impl Event {
             | Event::NamesHidden { account, .. }
             | Event::SearchPut { account, .. }
             | Event::FeedPut { account, .. }
+            | Event::FactsPart { account, .. }
+            | Event::FactsPut { account, .. }
+            | Event::FactsMapped { account, .. }
             | Event::WatchAlertsSet { account, .. } => account,
         };
         keys.push(key(&Dependency::Account(account)));

@@ -25,6 +25,7 @@ use crate::data::deliveries::{
     Delivery, DeliveryStatus, MatchedName, Message, MessageKind, MessageRows, Outbox, Problem,
     RuleOutbox, SwitchedOff,
 };
+use crate::data::facts::Facts;
 use crate::data::fields::{NEWER, codec, put_with_length, row, take_numbered};
 use crate::data::nodes::Nodes;
 use crate::data::rules::Channel;
@@ -86,6 +87,14 @@ mod item {
     pub const DELIVERIES: u8 = 17;
     /// Draws of the random sample, by day and suffix. They precede all accounts.
     pub const SAMPLE: u8 = 18;
+    /// A part of the next edition of facts, or of one that is being added.
+    pub const FACTS_PART: u8 = 19;
+    /// A source of facts, whose parts precede it. In order of names.
+    pub const FACTS: u8 = 20;
+    /// Descriptions of files of facts, in order of fingerprints.
+    pub const FACT_MAPPINGS: u8 = 21;
+    /// Number of parts of an edition that is being added.
+    pub const FACTS_WAITING: u8 = 22;
 }
 
 /// State of all accounts together.
@@ -276,7 +285,27 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
         self.rows(item::RESPONSES, data.responses.iter())?;
         let outboxes = data.outbox.iter().filter_map(|(rule, outbox)| OutboxRow::new(rule, outbox));
         self.rows(item::OUTBOXES, outboxes)?;
-        self.deliveries(&data.outbox)
+        self.deliveries(&data.outbox)?;
+        self.facts(&data.facts)
+    }
+
+    fn facts(&mut self, facts: &Facts) -> Result<(), E> {
+        for source in facts.sources() {
+            self.parts(&source.bytes)?;
+            self.row(item::FACTS, &source.row)?;
+        }
+        self.rows(item::FACT_MAPPINGS, facts.mappings())?;
+        match facts.waiting() {
+            Some((parts, bytes)) => {
+                self.parts(bytes)?;
+                self.row(item::FACTS_WAITING, &parts)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn parts(&mut self, bytes: &[u8]) -> Result<(), E> {
+        Facts::parts(bytes).try_for_each(|part| self.row(item::FACTS_PART, &part))
     }
 
     /// Writes deliveries, each after the names to which it refers.
@@ -589,6 +618,22 @@ fn add_item(
                 (outbox.off, outbox.failing) = (off.collect(), failing.collect());
             });
         }),
+        item::FACTS_PART => {
+            let (parts, _) = data.facts.pending();
+            data.facts.add_part(parts, &decode(number, content)?);
+            Ok(())
+        }
+        item::FACTS => {
+            data.facts.put(decode(number, content)?);
+            Ok(())
+        }
+        item::FACTS_WAITING => {
+            data.facts.set_parts(decode(number, content)?);
+            Ok(())
+        }
+        item::FACT_MAPPINGS => {
+            each(number, content, |(print, mapping)| data.facts.map(print, Some(mapping)))
+        }
         item::DELIVERIES => {
             for row in decode::<Vec<DeliveryRow>>(number, content)? {
                 let rule = row.rule;

@@ -242,6 +242,15 @@ impl State {
                 data.responses.expire(search.created_at);
                 data.searches.put(*search);
             }),
+            Event::FactsPart { account, number, bytes } => {
+                self.change_data(account, |data| data.facts.add_part(number, &bytes));
+            }
+            Event::FactsPut { account, row } => {
+                self.change_data(account, |data| data.facts.put(*row));
+            }
+            Event::FactsMapped { account, print, mapping } => {
+                self.change_data(account, |data| data.facts.map(print, mapping));
+            }
             Event::Removed { account, row } => self.remove(account, row),
             Event::VoteSet { account, name, vote } => self.set_vote(account, &name, vote),
             Event::NamesHidden { account, names, shown } => {
@@ -519,6 +528,9 @@ impl State {
             }
             RowOf::Key(id) => self.change_access(account, |access| access.keys.remove(id)),
             RowOf::Feed(of) => self.change_access(account, |access| access.feeds.remove(of)),
+            RowOf::Facts(source) => {
+                self.change_data(account, |data| data.facts.remove(&source));
+            }
             RowOf::Session(digest) => {
                 self.change_access(account, |access| access.end_session(&digest));
             }

@@ -3,6 +3,7 @@ use crate::data::UserData;
 use crate::data::access::{Session, SessionLife};
 use crate::data::claims::Claim;
 use crate::data::deliveries::{OffReason, StatusClass};
+use crate::data::facts::{Facts, FactsRow, PART_BYTES, Part};
 use crate::data::feeds::{Feed, FeedOf};
 use crate::data::keys::Key;
 use crate::data::nodes::{Lead, Publication};
@@ -133,6 +134,7 @@ fn the_bytes_of_a_snapshot_never_change() {
         ("evidence", proven(LatestRegistration::default())),
         ("registration", proven(registered())),
         ("sample", sampled()),
+        ("facts", with_facts(4)),
     ];
     let ours: String = all.into_iter().map(line).collect();
     assert_eq!(ours, include_str!("../../../../tests/golden/accounts-snapshot-0.1.hex"));
@@ -294,6 +296,40 @@ fn sampled() -> Frozen {
     state.sample.draw(later, "net".into(), names(&["c.net"]));
     state.sample.answer(later, &name("a.com"), SampleAnswer::Taken(1));
     state
+}
+
+/// A state with two sources, one of several parts, a description, and a part that waits.
+fn with_facts(bytes: usize) -> Frozen {
+    let mut full = (*account(9, Vec::new(), Vec::new())).clone();
+    let data = Arc::make_mut(&mut full.data);
+    for (source, bytes) in [("b", 3), ("a", bytes)] {
+        let row = FactsRow {
+            source: source.into(),
+            added_at: at(5),
+            rows: 2,
+            file_rows: 0,
+            from_file: 2,
+            refused: 0,
+        };
+        for (number, part) in (0..).zip(Facts::parts(&vec![7; bytes])) {
+            data.facts.add_part(number, &part);
+        }
+        data.facts.put(row);
+    }
+    data.facts.map("0a".into(), Some("domain,a.b:int".into()));
+    data.facts.add_part(0, &Part(vec![1]));
+    data.facts.add_part(1, &Part(vec![2]));
+    frozen(vec![Arc::new(full)])
+}
+
+#[test]
+fn facts_round_trip() {
+    let full = || with_facts(2 * PART_BYTES + 1);
+    let read = load(&chunks(&full())).expect("read").freeze();
+    let data = |state: &Frozen| state.accounts.values().next().expect("one").data.facts.clone();
+    assert_eq!(data(&read), data(&full()));
+    assert_eq!(data(&read).pending(), (2, 2));
+    assert_eq!(digest(&read), digest(&full()));
 }
 
 #[test]
