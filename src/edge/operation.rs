@@ -54,6 +54,8 @@ pub struct Operation {
     pub queries: Option<Queries>,
     /// Schema of the request body.
     pub body: Option<Shape>,
+    /// Whether the request body is a file, of at most [`FACTS_BYTES_MAX`](crate::vocab::limits::FACTS_BYTES_MAX).
+    pub file: bool,
     /// Responses specific to the operation, 2xx first. The document adds those implied by its
     /// access and body.
     pub responses: &'static [ResponseSpec],
@@ -81,6 +83,7 @@ impl Operation {
             parameters: &[],
             queries: None,
             body: None,
+            file: false,
             responses: &[],
             route,
         }
@@ -91,7 +94,7 @@ impl Operation {
         Some(match (self.access, self.group) {
             (Access::Everybody, _) => return None,
             (Access::Export, _) => Scope::Export,
-            (Access::Key, Group::Watchlist | Group::Searches) => Scope::Watchlist,
+            (Access::Key, Group::Watchlist | Group::Searches | Group::Facts) => Scope::Watchlist,
             (Access::Key, Group::Names) if self.changes => Scope::Watchlist,
             (Access::Key, Group::Alerts) => Scope::Alerts,
             (Access::Key, Group::Portfolio) => Scope::Portfolio,
@@ -192,6 +195,11 @@ impl Operation {
         Operation { queries: Some(Queries(parameters)), ..self }
     }
 
+    /// The request body is a file with a table.
+    pub const fn file_body(self) -> Operation {
+        Operation { file: true, ..self }
+    }
+
     pub const fn body<T: ToSchema>(self) -> Operation {
         Operation { body: Some(Shape::of::<T>()), ..self }
     }
@@ -223,6 +231,7 @@ named_enum! {
         Names = "Names",
         Watchlist = "Watchlist",
         Searches = "Searches",
+        Facts = "Facts",
         Alerts = "Alerts",
         Portfolio = "Portfolio",
         Feeds = "Feeds",
@@ -237,6 +246,7 @@ impl Group {
             Group::Names => "Ranked drops, search, dossiers, votes and appraisals.",
             Group::Watchlist => "The names you watch, with their stage and what the registry says.",
             Group::Searches => "Filters that you keep under a name, with what is new in each.",
+            Group::Facts => "Links, prices and other facts that you bring, to filter and sort by.",
             Group::Alerts => "Rules that send a message when matching names drop.",
             Group::Portfolio => "Your backorder claims and what became of them.",
             Group::Feeds => "Secret addresses for readers and calendars.",
@@ -287,6 +297,11 @@ pub enum ParameterKind {
     /// A comma-separated list of these words.
     SomeOf(&'static [&'static str]),
     Date,
+    /// One of these words, or `fact:` and the name of a fact.
+    Sort {
+        words: &'static [&'static str],
+        default: &'static str,
+    },
     OneOf {
         words: &'static [&'static str],
         default: Option<&'static str>,

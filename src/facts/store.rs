@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::value::{Decimal, Value};
 use crate::vocab::day::Day;
-use crate::vocab::fact::{Direction, FactType, KeyKind, Unit};
+use crate::vocab::fact::{Direction, EditionId, FactType, KeyKind, Unit};
 use crate::vocab::limits::{FACTS_COLUMNS_MAX, FACTS_WORDS_MAX};
 use crate::vocab::money::Currency;
 use crate::vocab::named::{named_enum, parse_named};
@@ -35,6 +35,8 @@ const HEAD_BYTES: usize = MAGIC.len() + 2;
 const END_BYTES: usize = 3 * 8 + blake3::OUT_LEN;
 /// Few rows make a look-up fast, many make the index small.
 const ROWS_PER_BLOCK: u64 = 128;
+/// Values of a column that an error lists.
+const WORDS_SHOWN: usize = 20;
 /// Bytes that are hashed at a time.
 const HASHED_BYTES: usize = 1 << 20;
 
@@ -146,6 +148,47 @@ impl StoredColumn {
         Some((code, false))
     }
 
+    /// Returns the numbers of a value that a person wrote: the least and the largest with which a range may begin and
+    /// end. They differ if the value lies between two numbers of the column, `1.234` in one of two decimals.
+    ///
+    /// # Errors
+    /// The text is not a value of the column; the message says what is.
+    pub fn codes_of(&self, text: &str, today: Day) -> Result<(i64, i64), String> {
+        let whole = |text: &str| text.parse::<i64>().ok().filter(|_| !text.starts_with('+'));
+        let same = |code: Option<i64>, what: &str| {
+            code.map(|code| (code, code)).ok_or_else(|| format!("must be {what}"))
+        };
+        match self.kind {
+            FactType::Int => same(whole(text), "a whole number"),
+            FactType::Year => same(whole(text), "a year"),
+            FactType::Dec => {
+                decimal(text, self.decimals.into()).ok_or_else(|| "must be a number".to_owned())
+            }
+            FactType::Money => decimal(text, 2).ok_or_else(|| {
+                let currency = self.currency.map_or("", Currency::as_str);
+                format!("must be an amount in {currency}, written as 12.50")
+            }),
+            FactType::Date => {
+                let day = Day::parse_from(text, today).map_err(|err| err.to_string())?;
+                Ok((day.raw().into(), day.raw().into()))
+            }
+            FactType::Bool => match text {
+                "yes" | "true" => Ok((1, 1)),
+                "no" | "false" => Ok((0, 0)),
+                _ => Err("must be yes or no".to_owned()),
+            },
+            FactType::Enum => {
+                let at = self.words.iter().position(|word| word.eq_ignore_ascii_case(text));
+                let some = self.words.iter().take(WORDS_SHOWN).map(String::as_str);
+                let some = some.collect::<Vec<_>>().join(", ");
+                same(at.map(|at| at as i64), &format!("one of the values of the fact: {some}"))
+            }
+            FactType::Text => {
+                Err("is text, which no condition compares; use has= for names with it".to_owned())
+            }
+        }
+    }
+
     /// Returns the value with a code; `None` if no value has it.
     fn value(&self, code: i64, at_least: bool) -> Option<Value> {
         Some(match self.kind {
@@ -162,6 +205,21 @@ impl StoredColumn {
             FactType::Text => return None,
         })
     }
+}
+
+/// Reads a number with a point into units of the last of `decimals`: rounded up, and rounded down.
+fn decimal(text: &str, decimals: usize) -> Option<(i64, i64)> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let (sign, digits) = whole.strip_prefix('-').map_or((1, whole), |digits| (-1, digits));
+    let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if digits.is_empty() || !is_plain(digits) || !is_plain(part) {
+        return None;
+    }
+    let (kept, rest) = part.split_at(part.len().min(decimals));
+    let units = format!("{digits}{kept:0<decimals$}").parse::<i64>().ok()?;
+    let is_between = rest.bytes().any(|byte| byte != b'0');
+    let (near, far) = (sign * units, sign * (units + i64::from(is_between)));
+    Some((near.max(far), near.min(far)))
 }
 
 /// Writes an edition, row by row.
@@ -323,6 +381,7 @@ impl Bytes {
 /// An edition of a source, opened and verified.
 #[derive(Debug)]
 pub struct Edition {
+    id: EditionId,
     meta: SourceMeta,
     rows: u64,
     bytes: Bytes,
@@ -388,9 +447,11 @@ impl Edition {
         for start in (0..hashed).step_by(HASHED_BYTES) {
             hasher.update(&bytes.read(start..hashed.min(start + HASHED_BYTES as u64))?);
         }
-        if hasher.finalize().as_bytes() != &numbers[3 * 8..] {
+        let hash = hasher.finalize();
+        if hash.as_bytes() != &numbers[3 * 8..] {
             return Err(damaged("its checksum differs"));
         }
+        let id = hash.as_bytes().first_chunk().map_or(0, |start| u64::from_le_bytes(*start));
         let read_meta = serde_json::from_slice(&bytes.read(meta..end)?);
         let read_meta: SourceMeta = read_meta.map_err(|_| damaged("its description"))?;
         let (mut offsets, mut keys, mut key_starts) = (Vec::new(), Vec::new(), Vec::new());
@@ -412,7 +473,13 @@ impl Edition {
         drop(entries);
         drop(numbers);
         drop(head);
-        Ok(Edition { meta: read_meta, rows, bytes, offsets, keys, key_starts })
+        let id = EditionId(id);
+        Ok(Edition { id, meta: read_meta, rows, bytes, offsets, keys, key_starts })
+    }
+
+    /// Returns the number that identifies the bytes of the edition.
+    pub fn id(&self) -> EditionId {
+        self.id
     }
 
     pub fn meta(&self) -> &SourceMeta {
@@ -701,6 +768,36 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn bounds_are_read_by_the_type_of_the_column() {
+        let today = "2026-11-29".parse().expect("a day");
+        let columns = meta().columns;
+        let read = |at: usize, text: &str| columns[at].codes_of(text, today);
+        assert_eq!(read(0, "-5"), Ok((-5, -5)));
+        assert_eq!(read(1, "1.234"), Ok((124, 123)));
+        assert_eq!(read(1, "-1.234"), Ok((-123, -124)));
+        assert_eq!(read(1, "1.50"), Ok((150, 150)));
+        assert_eq!(read(2, "12.5"), Ok((1_250, 1_250)));
+        assert_eq!(read(3, "today"), Ok((today.raw().into(), today.raw().into())));
+        assert_eq!(read(4, "2001"), Ok((2_001, 2_001)));
+        assert_eq!((read(5, "yes"), read(5, "no")), (Ok((1, 1)), Ok((0, 0))));
+        for (at, bad) in [
+            (0, "1.5"),
+            (0, "+1"),
+            (0, ""),
+            (1, "1,5"),
+            (1, "."),
+            (2, "12 EUR"),
+            (3, "1.2.2026"),
+            (4, "x"),
+            (5, "1"),
+            (6, "red"),
+            (7, "text"),
+        ] {
+            assert!(read(at, bad).is_err(), "{at} {bad}");
         }
     }
 

@@ -158,16 +158,18 @@ pub async fn search_batch(
         let asked = queries.iter().enumerate().take_while(|_| !budget::spent());
         let asked = asked.map(|(at, query)| parse(at, query, known, as_of.today));
         let asked = asked.collect::<Result<Vec<_>, ApiError>>()?;
+        let count = asked.len() as u32;
         let mut out = b"{\"results\":[".to_vec();
-        for (at, (query, filter)) in asked.iter().enumerate() {
+        for (at, (query, mut filter)) in asked.into_iter().enumerate() {
             if at > 0 {
                 out.push(b',');
             }
-            let page = index.search(filter, as_of);
-            out.append(&mut SearchResponse::new(query, filter, &page).into_json());
+            app.apply_facts(&index, &mut filter.common, as_of.today)?;
+            let page = index.search(&filter, as_of);
+            out.append(&mut SearchResponse::new(&query, &filter, &page).into_json());
         }
         out.push(b']');
-        push_member(&mut out, "count", asked.len() as u32);
+        push_member(&mut out, "count", count);
         out.push(b'}');
         Ok(out)
     });

@@ -274,7 +274,9 @@ impl ChangesReader {
         let _page = PAGES.enter((account, is_long)).await;
         let make = move || {
             let index = app.live.current();
-            let test = is_filtered.then(|| index.name_test(&asked.filter, asked.view, as_of));
+            let mut filter = asked.filter.clone();
+            app.facts.apply(&index, &user, &mut filter, today)?;
+            let test = is_filtered.then(|| index.name_test(&filter, asked.view, as_of));
             let passes = |entry: &ChangeEntry<'_>| {
                 is_visible(entry, &user)
                     && test.as_ref().is_none_or(|test: &NameTest<'_>| test.passes(entry.name))

@@ -27,9 +27,12 @@ impl QueryDigest {
     /// Computes the digest of filters and order by their meaning: explicit defaults, the order of list
     /// items, and `tomorrow` instead of its date make no difference.
     pub fn of(filter: &DropFilter) -> QueryDigest {
-        let DropFilter { common, view, contains, sort, after: _, limit: _, offset: _ } = filter;
+        let DropFilter { common, view, contains, sort, sort_fact, .. } = filter;
         let mut common = common.clone();
         common.sort_lists();
+        // A cursor outlives the editions of the facts.
+        common.drop.facts.iter_mut().for_each(|fact| fact.resolved = None);
+        let sort = (sort.key, sort.descending, sort_fact);
         // The digest may differ between builds, because a cursor is only used while a client pages
         // through a list.
         let meant = format!("{common:?} {view:?} {contains:?} {sort:?}");

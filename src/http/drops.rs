@@ -13,6 +13,7 @@ use utoipa::{PartialSchema, ToSchema};
 use crate::cursor::{self, QueryDigest};
 use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
+use crate::fact_rows::{FactSourceResponse, fact_names, push_fact_sources};
 use crate::index::filter::{Counting, DropFilter, Facet};
 use crate::index::query::facets::CountedFacets;
 use crate::index::query::rows::{DropRow, FacetValue};
@@ -29,9 +30,11 @@ use crate::rows::{
 use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::error::ApiError;
+use crate::service::fact_book::ShownFacts;
 use crate::service::work;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::day::Day;
+use crate::vocab::fact::FactName;
 use crate::vocab::limits::{DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
 
 const LIMITS: Limits = Limits { default: DROPS_LIMIT_DEFAULT, max: DROPS_LIMIT_MAX };
@@ -49,8 +52,16 @@ pub async fn list_drops(
 ) -> Result<Response, Refusal> {
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let parse = move |uri: &Uri| DropsRequest::parse(uri, as_of.today);
-    let asked = parse::parameters(request.uri(), parse).await?;
-    let tag = Tag::for_query(&index, as_of, request.uri(), &[]);
+    let mut asked = parse::parameters(request.uri(), parse).await?;
+    let mut used = Vec::new();
+    if asked.needs_facts() {
+        let visible = app.visible_facts();
+        used = visible.resolve_drops(&mut asked.filter, as_of.today)?;
+        asked.facts = visible.shown(std::mem::take(&mut asked.fact_names))?;
+    }
+    let editions: Vec<u64> =
+        used.iter().map(|it| it.id().0).chain(asked.facts.editions()).collect();
+    let tag = Tag::for_query(&index, as_of, request.uri(), &editions);
     if let Some(not_modified) = tag.not_modified(request.headers()) {
         return Ok(not_modified);
     }
@@ -62,8 +73,9 @@ pub async fn list_drops(
     let facets_us = asked.facets.len() as u32 * FACET_US;
     let cost_us = index.drops_cost_us(&asked.filter, as_of, asked.counting) + facets_us;
     let uri = request.uri().clone();
-    let scans = asked.filter.common.label.has_text();
+    let scans = asked.filter.common.label.has_text() || !used.is_empty();
     let make = move || {
+        app.facts.join(&index, &used)?;
         let page = index.drops(&asked.filter, as_of, asked.counting)?;
         let facets = index.facets(&asked.filter, &asked.facets, as_of, asked.counting)?;
         let response = DropsResponse::new(&asked, &page, facets);
@@ -92,9 +104,16 @@ struct DropsRequest {
     has_tlds: bool,
     facets: Vec<Facet>,
     counting: Counting,
+    /// Facts that rows show, by name and, once the caller is known, with their columns.
+    fact_names: Vec<FactName>,
+    facts: ShownFacts,
 }
 
 impl DropsRequest {
+    fn needs_facts(&self) -> bool {
+        self.filter.needs_facts() || !self.fact_names.is_empty()
+    }
+
     fn parse(uri: &Uri, today: Day) -> Result<DropsRequest, ApiError> {
         let params = Params::new(uri.query());
         let filter = cursor::page(&params, LIMITS, today)?;
@@ -104,7 +123,17 @@ impl DropsRequest {
         };
         let (digest, facets) = (QueryDigest::of(&filter), params.facets()?);
         let counting = params.one("total")?.unwrap_or_default();
-        Ok(DropsRequest { filter, digest, members, has_tlds, facets, counting })
+        let (fact_names, shown) = (fact_names(&params)?, ShownFacts::default());
+        Ok(DropsRequest {
+            filter,
+            digest,
+            members,
+            has_tlds,
+            facets,
+            counting,
+            fact_names,
+            facts: shown,
+        })
     }
 }
 
@@ -160,6 +189,9 @@ pub struct DropsResponse<'a> {
     facets_exact: bool,
     #[schema(value_type = Vec<SelectedDrop>)]
     drops: (&'a DropsPage<'a>, &'a [Member]),
+    /// The sources of the facts that rows show; only with `facts`.
+    #[schema(value_type = Option<Vec<FactSourceResponse<'static>>>, nullable = false)]
+    fact_sources: &'a ShownFacts,
 }
 
 /// Schema of a row: all members of a drop, or those named by `fields`.
@@ -214,6 +246,7 @@ impl<'a> DropsResponse<'a> {
             facets: asked.facets.iter().copied().zip(facets.values).collect(),
             facets_exact: facets.are_exact,
             drops: (page, &asked.members),
+            fact_sources: &asked.facts,
         }
     }
 
@@ -248,7 +281,8 @@ impl<'a> DropsResponse<'a> {
             push_flag(&mut out, "facetsExact", self.facets_exact);
         }
         out.extend_from_slice(b",\"drops\":");
-        push_drops(self.drops.0, self.drops.1, &mut out);
+        push_drops(self.drops.0, self.drops.1, self.fact_sources, &mut out);
+        push_fact_sources(&mut out, self.fact_sources);
         out.push(b'}');
         out
     }

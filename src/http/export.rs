@@ -19,6 +19,7 @@ use crate::edge::etag;
 use crate::edge::export::{
     Begun, Export, ExportFormat, chunks, csv_response, file_response, no_rows,
 };
+use crate::fact_rows::{exported, fact_names, push_fact_columns, push_facts};
 use crate::index::filter::DropFilter;
 use crate::index::query::rows::DropRow;
 use crate::parse;
@@ -27,6 +28,7 @@ use crate::query::params::{Limits, Params};
 use crate::rows::{EXPORT_MEMBERS, members, push_drop, push_drop_columns};
 use crate::service::app::App;
 use crate::service::error::ApiError;
+use crate::service::fact_book::ShownFacts;
 use crate::service::portfolio::ClaimFilter;
 use crate::service::watchlist::{WatchQuery, WatchRow, sorted_rows};
 use crate::service::work;
@@ -88,9 +90,16 @@ pub async fn export_drops(
     let parse = move |uri: &Uri| {
         let params = Params::new(uri.query());
         let filter = cursor::page(&params, LIMITS, as_of.today)?;
-        Ok::<_, ApiError>((filter, export_lines(&params)?))
+        Ok::<_, ApiError>((filter, fact_names(&params)?))
     };
-    let (filter, (format, header, line)) = parse::parameters(&uri, parse).await?;
+    let (mut filter, names) = parse::parameters(&uri, parse).await?;
+    let (mut used, mut shown) = (Vec::new(), ShownFacts::default());
+    if filter.needs_facts() || !names.is_empty() {
+        let visible = app.visible_facts();
+        used = visible.resolve_drops(&mut filter, as_of.today)?;
+        shown = exported(visible.shown(names)?)?;
+    }
+    let (format, header, line) = export_lines(&Params::new(uri.query()), shown)?;
     let started = match export.start(&app).await? {
         Begun::Counted(started) => started,
         Begun::HeadersOnly(allowance) => {
@@ -104,7 +113,9 @@ pub async fn export_drops(
     // reads.
     let scans = filter.common.label.has_text();
     let exports_internal = app.limits.exports_internal;
+    let book = app.clone();
     let found = work::run_or_scan(scans, u32::MAX, move || {
+        book.facts.join(&searched, &used)?;
         // One extra row is requested, to find out whether more rows follow.
         let rows = filter.limit as usize;
         let more = DropFilter { limit: filter.limit.saturating_add(1), ..filter.clone() };
@@ -144,6 +155,7 @@ type WriteLine = Box<dyn Fn(&DropRow<'_>, &mut Vec<u8>) + Send + Sync>;
 /// 400 for an invalid `format`, `columns` or `bom`.
 pub fn export_lines(
     params: &Params<'_>,
+    facts: ShownFacts,
 ) -> Result<(ExportFormat, Cow<'static, str>, WriteLine), BadParameter> {
     let format = params.one("format")?.unwrap_or_default();
     let columns = members(params, "columns", None)?.map(|(members, _)| members);
@@ -153,14 +165,22 @@ pub fn export_lines(
         return Err(BadParameter::new("bom", "must be false, unless the format is csv"));
     }
     Ok(match (format, columns) {
-        (ExportFormat::Csv, None) => {
+        (ExportFormat::Csv, None) if facts.is_empty() => {
             (format, csv_header(DROPS_CSV_HEADER, bom), Box::new(push_drop_csv))
         }
-        (ExportFormat::Csv, Some(members)) => {
-            let names: Vec<&str> = members.iter().map(|member| member.as_str()).collect();
+        (ExportFormat::Csv, members) => {
+            let is_default = members.is_none();
+            let members = members.unwrap_or_else(|| EXPORT_MEMBERS.to_vec());
+            let mut names: Vec<&str> = members.iter().map(|member| member.as_str()).collect();
+            if is_default {
+                // As in the header without facts.
+                names[0] = "domain";
+            }
+            names.extend(facts.columns().iter().map(|column| column.name.as_str()));
             let header = format!("{}\r\n", names.join(","));
             let write = move |row: &DropRow<'_>, out: &mut Vec<u8>| {
                 push_drop_columns(row, &members, out);
+                push_fact_columns(row.name, &facts, members.is_empty(), out);
             };
             (format, csv_header(header, bom), Box::new(write))
         }
@@ -168,6 +188,7 @@ pub fn export_lines(
             let members = members.unwrap_or_else(|| EXPORT_MEMBERS.to_vec());
             let write = move |row: &DropRow<'_>, out: &mut Vec<u8>| {
                 push_drop(row, &members, out);
+                push_facts(row.name, &facts, out);
                 out.push(b'\n');
             };
             (format, "".into(), Box::new(write))

@@ -15,7 +15,7 @@ use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::accounts::{Caller, Feed, FeedOf, Store, Token, UserData};
+use crate::accounts::{Caller, Feed, FeedOf, Token, UserData};
 use crate::body::{JsonInteger, PostBody};
 use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
@@ -262,10 +262,10 @@ pub async fn read_feed(
     let Home(home) = Home::of(&app, request.extensions());
     let path = request.uri().path().to_owned();
     let is_atom = form == FeedFormat::Atom;
-    let store = app.store.clone();
     let served = Arc::clone(&index);
+    let app = app.clone();
     let body = work::scan(move || {
-        let (title, entries) = entries(&owned, &served, &store, of, as_of)?;
+        let (title, entries) = entries(&app, &owned, &served, of, as_of)?;
         let updated = UnixMs::from_instant(served.manifest().created);
         let host = home.split_once("://").map_or(home.as_str(), |(_, rest)| rest);
         let host = host.split(['/', ':']).next().unwrap_or_default();
@@ -319,22 +319,22 @@ fn parse(address: &str) -> Option<(Token, FeedFormat)> {
 
 /// Returns the title and the names of a feed.
 fn entries(
+    app: &App,
     owned: &UserData,
     index: &Index,
-    store: &Store,
     of: FeedOf,
     as_of: AsOf,
 ) -> Result<(String, Vec<FeedEntry>), ApiError> {
     match of {
         FeedOf::Watchlist => {
-            let rows = sorted_rows(owned, index, store, as_of, WatchSort::Release);
+            let rows = sorted_rows(owned, index, &app.store, as_of, WatchSort::Release);
             let entries = rows.iter().filter_map(|row| watched(row, index, as_of.today));
             Ok(("dropdex: watchlist".to_owned(), entries.take(NAMES_MAX).collect()))
         }
         FeedOf::Search(id) => {
             let search = owned.search(id).ok_or(ApiError::NotFound)?;
             let filter = search.conditions.drops(as_of.today)?;
-            Ok((format!("dropdex: {}", search.name), newest(index, filter, as_of)?))
+            Ok((format!("dropdex: {}", search.name), newest(app, index, filter, as_of)?))
         }
         FeedOf::Rule(id) => {
             let rule = owned.rule(id).ok_or(ApiError::NotFound)?;
@@ -350,13 +350,19 @@ fn entries(
                 limit: 0,
                 offset: 0,
             };
-            Ok((format!("dropdex: {}", rule.name), newest(index, filter, as_of)?))
+            Ok((format!("dropdex: {}", rule.name), newest(app, index, filter, as_of)?))
         }
     }
 }
 
 /// Returns the names that match a filter, newest first.
-fn newest(index: &Index, mut filter: DropFilter, as_of: AsOf) -> Result<Vec<FeedEntry>, ApiError> {
+fn newest(
+    app: &App,
+    index: &Index,
+    mut filter: DropFilter,
+    as_of: AsOf,
+) -> Result<Vec<FeedEntry>, ApiError> {
+    app.apply_facts(index, &mut filter.common, as_of.today)?;
     filter.sort = Sort::natural(SortKey::Listed);
     filter.limit = NAMES_MAX as u32;
     let mut entries = Vec::new();

@@ -17,7 +17,9 @@ use crate::query::list;
 use crate::query::stored::{Conditions, Value};
 use crate::service::error::ApiError;
 use crate::vocab::day::Day;
-use crate::vocab::limits::{LABEL_TEXTS_MAX, RELEASE_WITHIN_DAYS_MAX, RULE_TLDS_MAX};
+use crate::vocab::limits::{
+    FACT_CONDITIONS_MAX, LABEL_TEXTS_MAX, RELEASE_WITHIN_DAYS_MAX, RULE_TLDS_MAX,
+};
 
 /// The member that represents a range such as `release_from=today` and `release_to=+3d`.
 const WITHIN: &str = "releaseWithinDays";
@@ -180,7 +182,7 @@ impl Serialize for FilterResponse {
                 Kind::Tlds(_) | Kind::SomeOf(..) => {
                     map.serialize_entry(member, &value.split(',').collect::<Vec<_>>())?;
                 }
-                Kind::Texts(..) => {
+                Kind::Texts(..) | Kind::Facts(_) => {
                     let texts: Vec<_> = list::quoted(value).filter_map(Result::ok).collect();
                     map.serialize_entry(member, &texts)?;
                 }
@@ -253,6 +255,10 @@ fn member_schema(condition: &Condition) -> Json {
             "oneOf": [text("name-part"), list(text("name-part"), LABEL_TEXTS_MAX)],
         }),
         Kind::Texts(most, _) => list(text("name-part"), most),
+        Kind::Facts(_) if condition.member == "has" => {
+            list(text("fact-presence"), FACT_CONDITIONS_MAX)
+        }
+        Kind::Facts(_) => list(text("fact-range"), FACT_CONDITIONS_MAX),
         Kind::NamePart => text("name-part"),
         Kind::Pattern => text("pattern"),
         Kind::Regex => text("regex"),

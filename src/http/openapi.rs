@@ -11,7 +11,7 @@ use crate::edge::operation::{
     Shape,
 };
 use crate::outbound::alert::Envelope;
-use crate::vocab::limits::BODY_BYTES_MAX;
+use crate::vocab::limits::{BODY_BYTES_MAX, FACTS_BYTES_MAX};
 use crate::vocab::plan::Plan;
 use crate::vocab::scope::Scope;
 
@@ -195,6 +195,15 @@ fn described(operation: &Operation) -> Value {
             "content": { "application/json": { "schema": reference(shape) } },
         });
     }
+    if operation.file {
+        let file = json!({ "schema": { "type": "string", "format": "binary" } });
+        described["requestBody"] = json!({
+            "required": true,
+            "content": {
+                "text/csv": file, "text/tab-separated-values": file, "application/octet-stream": file
+            },
+        });
+    }
     described["security"] = match operation.access {
         Access::Everybody => json!([]),
         Access::Key => json!([{ "key": [] }]),
@@ -221,6 +230,11 @@ fn parameter(parameter: &Parameter) -> Value {
         }
         ParameterKind::Date => json!({ "type": "string", "format": "date" }),
         ParameterKind::OneOf { words, .. } => json!({ "type": "string", "enum": words }),
+        ParameterKind::Sort { words, default } => {
+            let fact = "^fact:[a-z0-9_-]{1,40}[.][a-z0-9_-]{1,40}$";
+            let forms = [json!({ "enum": words }), json!({ "pattern": fact })];
+            json!({ "type": "string", "anyOf": forms, "default": default })
+        }
     };
     match parameter.kind {
         ParameterKind::Integer { default: Some(default), .. } => schema["default"] = default.into(),
@@ -287,6 +301,10 @@ fn add_refusals(responses: &mut BTreeMap<String, Value>, operation: &Operation) 
     }
     if is_limited && (operation.body.is_some() || !operation.parameters.is_empty()) {
         add(Code::InvalidValue, "A parameter, a header or a member of the body is invalid.");
+    }
+    if operation.file {
+        add(Code::BodyTooLarge, &format!("The file is larger than {FACTS_BYTES_MAX} bytes."));
+        add(Code::BodyTimeout, "The file did not arrive in time.");
     }
     if operation.is_conditional() {
         add(Code::PreconditionFailed, "The resource is not in the state that `If-Match` names.");

@@ -41,8 +41,8 @@ use crate::vocab::limits::{
 use crate::vocab::name::NAME_OCTETS_MAX;
 use crate::vocab::outcome::Horizon;
 use crate::{
-    alerts, appraise, batch, changes, check, domain, drops, export, feeds, health, hidden, label,
-    openapi, outcomes, portfolio, search, searches, suggest, tlds, unsubscribe, watchlist,
+    alerts, appraise, batch, changes, check, domain, drops, export, facts, feeds, health, hidden,
+    label, openapi, outcomes, portfolio, search, searches, suggest, tlds, unsubscribe, watchlist,
 };
 
 const fn json<T: ToSchema>(status: u16, description: &'static str) -> ResponseSpec {
@@ -109,6 +109,7 @@ const fn condition(of: &Condition) -> Parameter {
         Kind::SomeOf(words, _) => ParameterKind::SomeOf(words),
         Kind::Tlds(_) => ParameterKind::Format { format: "tlds", chars_max: None },
         Kind::Texts(..) => ParameterKind::Format { format: "texts", chars_max: None },
+        Kind::Facts(_) => ParameterKind::Format { format: "facts", chars_max: None },
         Kind::NamePart => formatted("name-part", SUBSTRING_CHARS_MAX as u32),
         Kind::Pattern => formatted("pattern", PATTERN_SYMBOLS_MAX as u32),
         Kind::Regex => formatted("regex", REGEX_CHARS_MAX as u32),
@@ -143,12 +144,20 @@ macro_rules! filters {
 
 /// Options of `dropdex export drops`.
 pub const EXPORT_OPTIONS: &[Parameter] =
-    filters![CONDITIONS; VIEW, DROPS_SORT, ORDER, EXPORT_FORMAT, COLUMNS, BOM];
+    filters![CONDITIONS; VIEW, DROPS_SORT, ORDER, EXPORT_FORMAT, COLUMNS, FACTS, BOM];
 const DROPS_SORT: Parameter = query(
     "sort",
-    ParameterKind::OneOf { words: &SortKey::NAMES, default: Some("dqs") },
+    ParameterKind::Sort { words: SORTS, default: "dqs" },
     "release",
-    "Ties are sorted by score, then unrounded score, then length, then name.",
+    "Ties are sorted by score, then unrounded score, then length, then name. `fact:SOURCE.FACT` sorts by a fact; names without it come last in both directions.",
+);
+/// Orders of the drops list without that by a fact, which is the last key.
+const SORTS: &[&str] = SortKey::NAMES.split_at(SortKey::NAMES.len() - 1).0;
+const FACTS: Parameter = query(
+    "facts",
+    ParameterKind::Format { format: "fact-names", chars_max: None },
+    "cc.link_rank",
+    "Facts that each row shows in `facts`, at most 20, separated by commas: those of `GET /api/v1/facts`.",
 );
 const ORDER: Parameter = query(
     "order",
@@ -200,6 +209,31 @@ const COLUMNS: Parameter = query(
     ParameterKind::Format { format: "fields", chars_max: None },
     "name,releaseDate",
     "Comma-separated members of a row, in this order. By default name, tld, length, dqs and explanation.",
+);
+
+const DATE_ORDER: Parameter = query(
+    "date_order",
+    one_of(&["dmy", "mdy"]),
+    "dmy",
+    "Order of day and month in dates such as 03/04/2026, for columns that do not show it.",
+);
+const CURRENCY: Parameter = query(
+    "currency",
+    ParameterKind::Format { format: "currency", chars_max: Some(3) },
+    "EUR",
+    "Currency of amounts, for columns and rows that state none.",
+);
+const DRY_RUN: Parameter =
+    query("dry_run", one_of(&["true", "false"]), "true", "Report on the file, and keep nothing.");
+const FACT_SOURCE: Parameter = in_path(
+    "source",
+    ParameterKind::Text { chars_max: 40 },
+    "Name of the source, such as `majestic`.",
+);
+const FINGERPRINT: Parameter = in_path(
+    "fingerprint",
+    ParameterKind::Text { chars_max: 16 },
+    "Fingerprint of the header row, as an error or report names it.",
 );
 
 const VIEWS: &[&str] = &["active", "today", "all"];
@@ -430,6 +464,7 @@ pub const OPERATIONS: &[Operation] = &[
             CURSOR,
             FIELDS,
             FACETS,
+            FACTS,
             TOTAL
         ])
         .tagged()
@@ -644,6 +679,39 @@ pub const OPERATIONS: &[Operation] = &[
         .description("Removing an external name frees its quota.")
         .parameters(&[WATCHED_NAME])
         .responses(&[json::<watchlist::RemovedWatch>(200, "The name was removed from the list."), NOT_FOUND]),
+    Operation::get("/api/v1/facts", |of| get(guarded(of, facts::list_facts)))
+        .named(Group::Facts, "listFacts", "List the facts that you can filter, sort and show")
+        .description("Sources of the server, and your own. An own source takes precedence over one of the server with the same name.")
+        .responses(&[json::<facts::FactSourcesResponse<'_>>(200, "The sources with their facts.")]),
+    Operation::post("/api/v1/facts", |of| post(guarded(of, facts::add_facts)))
+        .named(Group::Facts, "addFacts", "Add a file of facts")
+        .description(
+            "Exports of known tools are recognised; any other file needs a canonical header, or a description of its \
+             columns (`unmapped_columns` names the fingerprint for it). Columns with personal data are not read. Rows \
+             replace those of the same key; others are kept. The facts are in use with the response, and only you see \
+             them.",
+        )
+        .parameters(&[DATE_ORDER, CURRENCY, DRY_RUN])
+        .file_body()
+        .responses(&[
+            json::<facts::AddedResponse<'_>>(201, "The facts are kept."),
+            json::<facts::AddedResponse<'_>>(200, "With `dry_run`: what would be kept."),
+            PLAN_LIMIT,
+        ]),
+    Operation::delete("/api/v1/facts/{source}", |of| delete(guarded(of, facts::remove_facts)))
+        .named(Group::Facts, "removeFacts", "Remove one of your sources of facts")
+        .parameters(&[FACT_SOURCE])
+        .responses(&[json::<facts::RemovedResponse>(200, "The source was removed."), NOT_FOUND]),
+    Operation::put("/api/v1/facts/mappings/{fingerprint}", |of| put(guarded(of, facts::put_mapping)))
+        .named(Group::Facts, "describeFacts", "Describe the columns of a file")
+        .description("Files with the same header row are then read without asking again.")
+        .parameters(&[FINGERPRINT])
+        .body::<facts::MappingRequest>()
+        .responses(&[json::<facts::MappedResponse>(200, "The description."), NOT_FOUND]),
+    Operation::delete("/api/v1/facts/mappings/{fingerprint}", |of| delete(guarded(of, facts::remove_mapping)))
+        .named(Group::Facts, "forgetDescription", "Forget the description of a file")
+        .parameters(&[FINGERPRINT])
+        .responses(&[json::<facts::RemovedResponse>(200, "The description was removed."), NOT_FOUND]),
     Operation::get("/api/v1/searches", |of| get(guarded(of, searches::list_searches)))
         .named(Group::Searches, "listSearches", "List your saved searches")
         .description("Newest first, each with the number of names that match now.")
@@ -801,7 +869,7 @@ pub const OPERATIONS: &[Operation] = &[
         .named(Group::Exports, "exportDrops", "Ranked drops as CSV")
         .description("Columns: domain, tld, length, dqs, explanation. While rows follow, `Link` has the address of the next file.")
         .export()
-        .parameters(drop_parameters![EXPORT_LIMIT, CURSOR, EXPORT_FORMAT, COLUMNS, BOM])
+        .parameters(drop_parameters![EXPORT_LIMIT, CURSOR, EXPORT_FORMAT, COLUMNS, FACTS, BOM])
         .of_index()
         .responses(&[CSV, NDJSON]),
     Operation::get("/api/export/watchlist", |of| get(guarded(of, export::export_watchlist)))

@@ -9,6 +9,7 @@ use axum::extract::rejection::PathRejection;
 use axum::http::{HeaderMap, HeaderName};
 
 use crate::edge::operation::{Operation, Parameter, ParameterPlace};
+use crate::query::facts;
 use crate::query::params::decode;
 use crate::service::error::ApiError;
 use crate::vocab::similar;
@@ -46,7 +47,10 @@ pub fn refuse_unknown(
         decode(name).unwrap_or(Cow::Borrowed(name))
     });
     let mut names = names.into_iter();
-    let is_known = |name: &str| in_query(operation.parameters).any(|known| known == name);
+    let is_known = |name: &str| {
+        let name = if name.starts_with(facts::PREFIX) { facts::FACT } else { name };
+        in_query(operation.parameters).any(|known| known == name)
+    };
     match names.find(|name| !is_known(name)) {
         Some(unknown) if !is_lenient(headers) => {
             Err(unknown_parameter(&unknown, operation.parameters))

@@ -154,8 +154,9 @@ pub async fn list_searches(
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let body = work::scan(move || {
         let rows = page.rows(owned.searches());
-        let response =
-            |search| Ok(SearchResponse::new(search, SearchCounts::in_time(&index, search, as_of)?));
+        let response = |search| {
+            Ok(SearchResponse::new(search, SearchCounts::in_time(&app, &index, search, as_of)?))
+        };
         let searches = rows.map(|search| response(search)).collect::<Result<Vec<_>, ApiError>>()?;
         let (count, limit, offset) = (searches.len(), page.limit, page.offset);
         json::json_bytes(&SearchList { count, limit, offset, searches })
@@ -202,7 +203,7 @@ pub async fn change_search(
     let parse = move || parse_patch(body, &before, newest, as_of);
     let search = app.store.change_search(&caller, id, work::scan(parse).await?).await?;
     let body = work::scan(move || {
-        let counts = SearchCounts::in_time(&index, &search, as_of)?;
+        let counts = SearchCounts::in_time(&app, &index, &search, as_of)?;
         json::json_bytes(&OneSearch { search: SearchResponse::new(&search, counts) })
     });
     Ok(json::json_response(body.await?).into_response())

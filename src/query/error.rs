@@ -21,6 +21,7 @@ named_enum! {
         CursorMismatch = "cursor_mismatch",
         UnknownField = "unknown_field",
         UnknownFacet = "unknown_facet",
+        UnmappedColumns = "unmapped_columns",
     }
 }
 

@@ -229,6 +229,11 @@ pub struct DropFilter {
 }
 
 impl DropFilter {
+    /// Returns true if filter or order depend on facts.
+    pub fn needs_facts(&self) -> bool {
+        !self.common.drop.facts.is_empty() || self.sort_fact.is_some()
+    }
+
     /// Returns the first row of the names that pass, best first.
     pub fn of(parsed: Parsed) -> DropFilter {
         DropFilter {

@@ -171,6 +171,11 @@ pub fn account() -> Option<AccountId> {
     with_current(|current| current?.account.get().copied().map(AccountId))
 }
 
+/// Whether the request of this thread is on one of these routes.
+pub fn is_on(routes: &[&str]) -> bool {
+    with_current(|current| current.is_some_and(|current| routes.contains(&current.route())))
+}
+
 /// Adds the account to later log lines of this request, and charges its work to the turns of that
 /// account.
 pub fn set_account(account: u64) {

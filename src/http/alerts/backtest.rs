@@ -271,7 +271,8 @@ pub async fn backtest_alert(
     // The base of each score is restored from a record.
     let scans = body.score.is_some() || body.filter.as_ref().is_some_and(FilterRequest::reads_text);
     let body = work::run_or_scan(scans, index.backtest_cost_us(), move || {
-        let (query, period) = body.parse(as_of.today)?;
+        let (mut query, period) = body.parse(as_of.today)?;
+        app.apply_facts(&index, &mut query.common, as_of.today)?;
         let _turn = app.limits.backtests.begin(caller.account)?;
         let tested = index.backtest(&query, period);
         json::json_bytes(&BacktestResponse::new(&tested, &query))

@@ -76,7 +76,8 @@ pub async fn preview_alert(
     let scans = body.filter.as_ref().is_some_and(FilterRequest::reads_text);
     let body = work::run_or_scan(scans, index.preview_cost_us(as_of), move || {
         let filter = preview_filter(body, app.reach.guard.rules(), as_of.today)?;
-        let query = filter.rule(as_of.today)?;
+        let mut query = filter.rule(as_of.today)?;
+        app.apply_facts(&index, &mut query.common, as_of.today)?;
         let preview = index.preview_moving(&query, filter.releases(&query), as_of)?;
         json::json_bytes(&PreviewResponse::new(&preview)?)
     });

@@ -439,10 +439,11 @@ impl Layer {
         day: &LayerDay,
         visit: impl FnMut(usize, &[u64]),
     ) -> Result<Option<Sample>, QueryError> {
-        // The best of each suffix are close together, and so are names that are expected to be taken, so a
-        // sample would miss many of them.
+        // The best of each suffix are close together, and so are names that are expected to be taken; few names
+        // have facts. A sample would miss many of them.
         let drop = &filter.common.drop;
-        if drop.max_suffix_rank.is_some() || drop.expected_taken.is_some() {
+        let is_uneven = drop.max_suffix_rank.is_some() || drop.expected_taken.is_some();
+        if is_uneven || !drop.facts.is_empty() {
             return Ok(None);
         }
         let (beside, sampling) = (self.beside(), Sampling::default());

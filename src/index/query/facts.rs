@@ -34,6 +34,25 @@ impl Index {
         Ok(())
     }
 
+    /// Returns the number of keys of an edition that are a name, or the label of one, in the index.
+    ///
+    /// # Errors
+    /// The edition cannot be read.
+    pub fn keys_known(&self, edition: &Edition) -> Result<u64, StoreError> {
+        let (mut rows, mut known) = (edition.rows_from(b"")?, 0);
+        while let Some(row) = rows.next_row()? {
+            let key = text_of(&row.key);
+            let is_known = match edition.meta().key {
+                KeyKind::Domain => self.find(key).is_some(),
+                KeyKind::Label | KeyKind::Word => {
+                    self.layers().iter().any(|layer| !layer.names.label_range(key).is_empty())
+                }
+            };
+            known += u64::from(is_known);
+        }
+        Ok(known)
+    }
+
     /// Returns true if an edition is joined with all layers.
     pub fn has_facts(&self, id: EditionId) -> bool {
         self.layers().iter().all(|layer| layer.facts.get(id).is_some())

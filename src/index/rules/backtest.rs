@@ -384,7 +384,8 @@ impl Index {
 /// matches; ranks of suffixes are about today's drops alone.
 fn without_today(filter: &Filter, period: BacktestPeriod) -> (Filter, Filter) {
     let DropConditions { min_drops, max_rank, .. } = filter.drop;
-    let always = DropConditions { max_rank, ..DropConditions::default() };
+    let facts = filter.drop.facts.clone();
+    let always = DropConditions { max_rank, facts, ..DropConditions::default() };
     let release = DayRange { from: Some(period.from), to: Some(period.to) }.into();
     let latest = DropConditions { release, min_drops, ..always.clone() };
     let (min_dqs, max_dqs) = match period.score {
@@ -420,6 +421,7 @@ pub fn today_values(query: &RuleQuery, score: ComparedScore) -> Vec<&'static str
         ("dqs", is_today && (*min_dqs, *max_dqs) != (Dqs::MIN, Dqs::MAX)),
         ("otherTlds", (*min_tlds, *max_tlds) != (0, u16::MAX)),
         ("popularityRank", drop.max_rank.is_some()),
+        ("facts", !drop.facts.is_empty()),
     ];
     all.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name).collect()
 }

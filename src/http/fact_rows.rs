@@ -1,0 +1,158 @@
+//! Facts in rows: the parameter that selects them, and their JSON and CSV.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::edge::csv::{cell, push, user_cell};
+use crate::facts_file::Value;
+use crate::query::error::BadParameter;
+use crate::query::params::Params;
+use crate::rows::{push_json_text, push_quoted_day};
+use crate::service::error::ApiError;
+use crate::service::fact_book::{ShownFacts, Source};
+use crate::vocab::day::Day;
+use crate::vocab::fact::{FactName, KeyKind};
+use crate::vocab::limits::FACTS_SHOWN_MAX;
+
+/// Returns the distinct facts that the parameter `facts` requests.
+///
+/// # Errors
+/// A text that is not the name of a fact, or too many.
+pub fn fact_names(params: &Params<'_>) -> Result<Vec<FactName>, BadParameter> {
+    let mut names: Vec<FactName> = Vec::new();
+    for name in params.list("facts")? {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if names.len() > FACTS_SHOWN_MAX {
+        let what = format!("must name at most {FACTS_SHOWN_MAX} facts");
+        return Err(BadParameter::new("facts", what));
+    }
+    Ok(names)
+}
+
+/// Returns the facts if they may be part of an export.
+///
+/// # Errors
+/// The licence of one forbids it.
+pub fn exported(facts: ShownFacts) -> Result<ShownFacts, ApiError> {
+    match facts.columns().iter().find(|column| !column.source.is_exported()) {
+        None => Ok(facts),
+        Some(column) => {
+            let what = format!(
+                "must not have {}: the licence of its source ({}) allows no copy within other data; leave it out",
+                column.name,
+                column.source.edition.meta().licence
+            );
+            Err(ApiError::parameter("facts", what))
+        }
+    }
+}
+
+/// A source of facts, for those who show its values.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = FactSource)]
+pub struct FactSourceResponse<'a> {
+    /// First part of the names of its facts.
+    source: &'a str,
+    title: &'a str,
+    #[schema(value_type = String, pattern = "^(domain|label|word)$")]
+    key: KeyKind,
+    /// Newest day of its facts.
+    #[schema(value_type = String, format = Date)]
+    as_of: Day,
+    #[schema(value_type = String, pattern = "^(open|share-alike|own|vendor)$")]
+    licence: &'static str,
+    /// The line that the licence asks to be shown beside values.
+    #[schema(required)]
+    attribution: Option<&'a str>,
+    /// Whether only this account sees it.
+    own: bool,
+}
+
+impl<'a> FactSourceResponse<'a> {
+    pub fn new(source: &'a Source) -> FactSourceResponse<'a> {
+        let meta = source.edition.meta();
+        FactSourceResponse {
+            source: &meta.id,
+            title: &meta.title,
+            key: meta.key,
+            as_of: meta.as_of,
+            licence: meta.licence.as_str(),
+            attribution: meta.attribution.as_deref(),
+            own: source.is_own,
+        }
+    }
+}
+
+/// Appends the sources of shown facts as a member; nothing without facts.
+pub fn push_fact_sources(out: &mut Vec<u8>, facts: &ShownFacts) {
+    if facts.is_empty() {
+        return;
+    }
+    let mut sources: Vec<&Source> = Vec::new();
+    for column in facts.columns() {
+        if !sources.iter().any(|known| std::ptr::eq(*known, &*column.source)) {
+            sources.push(&column.source);
+        }
+    }
+    let sources: Vec<_> = sources.into_iter().map(FactSourceResponse::new).collect();
+    push(out, ",\"factSources\":");
+    serde_json::to_writer(out, &sources).expect("it has a JSON form");
+}
+
+/// Adds the facts of a name to the JSON object at the end of `out`: the member `facts`, with a value and its day,
+/// or null, for each.
+pub fn push_facts(name: &str, facts: &ShownFacts, out: &mut Vec<u8>) {
+    if facts.is_empty() {
+        return;
+    }
+    assert_eq!(out.pop(), Some(b'}'), "an object ends with a brace");
+    if out.last() != Some(&b'{') {
+        out.push(b',');
+    }
+    push(out, "\"facts\":");
+    let mut before = "{";
+    for (column, value) in facts.columns().iter().zip(facts.of(name)) {
+        push(out, before);
+        push_json_text(out, column.name.as_str());
+        match value {
+            None => push(out, ":null"),
+            Some(value) => {
+                push(out, ":{\"value\":");
+                serde_json::to_writer(&mut *out, &value.value).expect("it has a JSON form");
+                push(out, ",\"asOf\":");
+                push_quoted_day(out, value.as_of);
+                push(out, "}");
+            }
+        }
+        before = ",";
+    }
+    push(out, "}}");
+}
+
+/// Adds the facts of a name to the line of CSV at the end of `out`, which is empty but for its end if `is_first`.
+/// Amounts are numbers in the currency of their column; the lower end of a range is written with a `+`.
+pub fn push_fact_columns(name: &str, facts: &ShownFacts, is_first: bool, out: &mut Vec<u8>) {
+    if facts.is_empty() {
+        return;
+    }
+    out.truncate(out.len() - "\r\n".len());
+    let mut before = if is_first { "" } else { "," };
+    for value in facts.of(name) {
+        push(out, before);
+        match value.map(|value| value.value) {
+            None => {}
+            Some(Value::Money { cents, .. }) => {
+                push(out, &format!("{}.{:02}", cents / 100, cents % 100));
+            }
+            Some(Value::AtLeast { low }) => push(out, &format!("{low}+")),
+            Some(Value::Enum(text) | Value::Text(text)) => push(out, &user_cell(&text)),
+            Some(value) => push(out, &cell(Some(value))),
+        }
+        before = ",";
+    }
+    push(out, "\r\n");
+}
