@@ -50,6 +50,7 @@ use crate::server::settings::{DrainTimes, ServerSettings};
 use crate::server::tls::Tls;
 use crate::server::{self, Server, slices, supervisor};
 use crate::service::app::{App, AppParts, ConfiguredChannels, Reach, ResponseLimits, Status};
+use crate::service::fact_book::FactBook;
 use crate::service::site::Site;
 use crate::service::work::PAUSED_PER_CORE;
 use crate::sources::fetch::Fetcher;
@@ -188,6 +189,10 @@ pub fn build(
     Ok(App::new(AppParts {
         live,
         store,
+        facts: Arc::new(FactBook::new(
+            &config.data,
+            (config.index_life.facts_memory_mib as usize) << 20,
+        )),
         changes,
         clock: config.clock,
         catch_days: config.catch_days,

@@ -398,7 +398,10 @@ mod tests {
         let contains = Some(Contains::Drops);
         let build = BuildSettings { keep: keep(7), memory, extend, contains };
         let worker = WorkerMemory::for_rebuild(memory);
-        assert_eq!(section.index_life, IndexSettings { build, compact_above: 0, worker });
+        assert_eq!(
+            section.index_life,
+            IndexSettings { build, compact_above: 0, worker, facts_memory_mib: 64 }
+        );
         let bounded = settings("[index]\nworker_memory_mib = 300\n").index_life.worker;
         assert_eq!(bounded, WorkerMemory::from_mib(300));
         assert_eq!(settings("[index]\nfolder = \"c\"").index, Path::new("c"));

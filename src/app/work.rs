@@ -130,6 +130,7 @@ impl Work {
 
     fn matching(&self) -> Matching {
         Matching {
+            facts: Arc::clone(&self.app.facts),
             live: Arc::clone(&self.app.live),
             store: self.app.store.clone(),
             clock: self.config.clock,

@@ -26,6 +26,7 @@ use crate::intake::run;
 use crate::query::stored::Conditions;
 use crate::scorer::{Scorer, Scratch, Spread};
 use crate::server::settings::ServerSettings;
+use crate::service::fact_book::FactBook;
 use crate::sources::settings::Settings;
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
@@ -146,6 +147,7 @@ fn ingest(config: &Config, folder: &Path, list: &[u8], at: DateTime<Utc>) -> any
 /// Returns the matching worker for the demo's current index.
 fn matching(config: &Config, store: &Store) -> anyhow::Result<Matching> {
     Ok(Matching {
+        facts: Arc::new(FactBook::new(&config.data, usize::MAX)),
         live: Arc::new(LiveIndex::new(Arc::new(open_current(&config.index)?.index))),
         store: store.clone(),
         clock: config.clock,

@@ -8,11 +8,13 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand
 
 use crate::config::Config;
 use crate::http::export::export_lines;
+use crate::http::fact_rows::{exported, fact_names};
 use crate::http::operations::EXPORT_OPTIONS;
 use crate::index::filter::{AsOf, DropFilter};
 use crate::index::generation::open;
 use crate::query::error::BadParameter;
 use crate::query::params::{Limits, Params};
+use crate::service::fact_book::FactBook;
 
 /// Bytes of rows per write; smaller writes would cost more than producing the rows.
 const WRITE_BYTES: usize = 64 * 1024;
@@ -106,10 +108,16 @@ pub fn run(args: ExportArgs, config: &Config) -> anyhow::Result<()> {
     let params = Params::from_pairs(&pairs);
     let limits = Limits { default: u32::MAX, max: u32::MAX };
     let filter = params.drops(limits, as_of.today).unwrap_or_else(|err| usage(err));
-    let (_, header, line) = export_lines(&params).unwrap_or_else(|err| usage(err));
     let (limit, offset) = (args.limit.unwrap_or(u32::MAX), args.offset);
-    let filter = DropFilter { limit, offset, ..filter };
+    let mut filter = DropFilter { limit, offset, ..filter };
+    let book = FactBook::new(&config.data, usize::MAX);
+    let visible = book.visible(None);
+    let used = visible.resolve_drops(&mut filter, as_of.today).unwrap_or_else(|err| usage(err));
+    let facts = fact_names(&params).and_then(|names| visible.shown(names));
+    let facts = exported(facts.unwrap_or_else(|err| usage(err)))?;
+    let (_, header, line) = export_lines(&params, facts).unwrap_or_else(|err| usage(err));
     let index = open::open_current(&config.index)?.index;
+    book.join(&index, &used)?;
     let mut out = stdout().lock();
     let mut buffer = header.as_bytes().to_vec();
     let mut written: io::Result<()> = Ok(());

@@ -14,6 +14,10 @@ use crate::intake::request::WorkerMemory;
 /// A rebuild opens and verifies every batch, and merges them all at once.
 const COMPACT_ABOVE_DEFAULT: u32 = 64;
 
+/// Enough for 12 columns about 500,000 names, five times over.
+const FACTS_MEMORY_MIB_DEFAULT: u32 = 64;
+const FACTS_MEMORY_MIB_MAX: u32 = 65_536;
+
 /// Settings of index generations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexSettings {
@@ -23,13 +27,16 @@ pub struct IndexSettings {
     pub compact_above: u32,
     /// Memory limit of a worker process.
     pub worker: WorkerMemory,
+    /// Memory of the facts that are joined with the index.
+    pub facts_memory_mib: u32,
 }
 
 impl Default for IndexSettings {
     fn default() -> IndexSettings {
         let build = BuildSettings::default();
         let worker = WorkerMemory::for_rebuild(build.memory);
-        IndexSettings { build, compact_above: COMPACT_ABOVE_DEFAULT, worker }
+        let facts_memory_mib = FACTS_MEMORY_MIB_DEFAULT;
+        IndexSettings { build, compact_above: COMPACT_ABOVE_DEFAULT, worker, facts_memory_mib }
     }
 }
 
@@ -45,6 +52,7 @@ pub struct IndexFile {
     extend_from: Option<u32>,
     extend_percent: Option<Bounded<0, 100>>,
     contains: Option<Contains>,
+    facts_memory_mib: Option<Bounded<1, FACTS_MEMORY_MIB_MAX>>,
 }
 
 impl IndexFile {
@@ -65,6 +73,7 @@ impl IndexFile {
             },
             compact_above: self.compact_above.unwrap_or(default.compact_above),
             worker: worker.unwrap_or_else(|| WorkerMemory::for_rebuild(memory)),
+            facts_memory_mib: self.facts_memory_mib.map_or(FACTS_MEMORY_MIB_DEFAULT, Bounded::get),
         }
     }
 }

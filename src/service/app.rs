@@ -12,17 +12,26 @@ use crate::accounts::Store;
 use crate::backtests::Backtests;
 use crate::changes::ChangeLog;
 use crate::checks::Checks;
+use crate::error::ApiError;
+use crate::fact_book::{FactBook, VisibleFacts};
 use crate::feed_limits::FeedLimits;
-use crate::index::filter::AsOf;
+use crate::index::Index;
+use crate::index::filter::{AsOf, DropFilter};
 use crate::index::generation::live::LiveIndex;
 use crate::intake::inbox::InboxStatus;
 use crate::intake::queue::JobStatus;
 use crate::outbound::bootstrap::LiveBootstrap;
 use crate::outbound::guard::Guard;
+use crate::query::filter::Filter;
 use crate::site::Site;
 use crate::sources::worker::SourcesStatus;
+use crate::telemetry::current;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
+
+/// Routes whose responses reach others than the account: readers of feeds, and agents. Facts that a vendor licensed
+/// to the account alone are not seen there.
+const SHARED: [&str; 2] = ["/mcp", "/feeds/{address}"];
 
 /// State shared by all handlers. Cheap to clone.
 #[derive(Clone)]
@@ -34,6 +43,8 @@ pub struct AppParts {
     pub live: Arc<LiveIndex>,
     /// User data.
     pub store: Store,
+    /// Facts of the server and of accounts.
+    pub facts: Arc<FactBook>,
     /// The log of changes of names.
     pub changes: ChangeLog,
     pub clock: Clock,
@@ -145,6 +156,56 @@ pub struct ConfiguredChannels {
 impl App {
     pub fn new(parts: AppParts) -> App {
         App(Arc::new(parts))
+    }
+
+    /// Returns the facts that the account of this thread's request may see; those of the server without an account.
+    pub fn visible_facts(&self) -> VisibleFacts {
+        let owned = current::account().and_then(|account| self.store.data_of(account));
+        let visible = self.facts.visible(owned.as_deref());
+        if current::is_on(&SHARED) { visible.without_vendors() } else { visible }
+    }
+
+    /// Resolves the conditions of a filter on facts that the account of this thread's request may see, and joins
+    /// these with the index.
+    ///
+    /// # Errors
+    /// A fact is unknown to the account, a value is of another type, or memory does not suffice.
+    pub fn apply_facts(
+        &self,
+        index: &Index,
+        filter: &mut Filter,
+        today: Day,
+    ) -> Result<(), ApiError> {
+        if filter.drop.facts.is_empty() {
+            return Ok(());
+        }
+        let used = self.visible_facts().resolve(filter, today)?;
+        self.facts.join(index, &used)
+    }
+
+    /// Returns the numbers of the editions that a filter depends on, for validators of cached responses.
+    pub fn editions_of(&self, filter: &Filter) -> Vec<u64> {
+        if filter.drop.facts.is_empty() {
+            return Vec::new();
+        }
+        self.visible_facts().sources().iter().map(|source| source.id().0).collect()
+    }
+
+    /// As [`App::apply_facts`], for filter and order of the drops list.
+    ///
+    /// # Errors
+    /// As [`App::apply_facts`].
+    pub fn apply_drop_facts(
+        &self,
+        index: &Index,
+        filter: &mut DropFilter,
+        today: Day,
+    ) -> Result<(), ApiError> {
+        if !filter.needs_facts() {
+            return Ok(());
+        }
+        let used = self.visible_facts().resolve_drops(filter, today)?;
+        self.facts.join(index, &used)
     }
 
     /// Returns the day that a request treats as today.

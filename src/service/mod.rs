@@ -7,6 +7,8 @@ pub mod backtests;
 pub mod channels;
 pub mod checks;
 pub mod error;
+pub mod fact_book;
+pub mod facts;
 pub mod feed_limits;
 pub mod portfolio;
 pub mod receipt;
@@ -19,6 +21,7 @@ pub mod work;
 
 use dropdex_accounts as accounts;
 use dropdex_changes as changes;
+use dropdex_facts as facts_file;
 use dropdex_index as index;
 use dropdex_intake as intake;
 use dropdex_outbound as outbound;

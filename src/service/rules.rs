@@ -77,18 +77,21 @@ pub async fn draft_test<'a>(
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let cost_us = index.preview_cost_us(as_of);
     let scans = filter.reads_text();
-    let work = move || samples(&filter, &index, as_of);
+    let of_app = app.clone();
+    let work = move || samples(&of_app, &filter, &index, as_of);
     let (names, total) = work::run_or_scan(scans, cost_us, work).await?;
     Ok(app.store.queue_test(caller, id, &names, total, post).await?)
 }
 
 /// Samples of the names that match now, and their number.
 fn samples(
+    app: &App,
     filter: &Conditions,
     index: &Arc<Index>,
     as_of: AsOf,
 ) -> Result<(Vec<MatchedName>, u32), ApiError> {
-    let query = filter.rule(as_of.today)?;
+    let mut query = filter.rule(as_of.today)?;
+    app.apply_facts(index, &mut query.common, as_of.today)?;
     let preview = index.preview_moving(&query, filter.releases(&query), as_of)?;
     let samples = matched_samples(&preview, index, as_of).into_iter().map(MatchedName);
     Ok((samples.collect(), preview.today))

@@ -7,9 +7,11 @@ use crate::app::{App, Now};
 use crate::error::ApiError;
 use crate::index::filter::{AsOf, SortKey};
 use crate::index::{Index, Total};
+use crate::query::request::FACT_SORT;
 use crate::query::stored::Conditions;
 use crate::vocab::budget;
 use crate::vocab::day::Day;
+use crate::vocab::fact::FactName;
 use crate::vocab::named::{named_enum, parse_named};
 use crate::work;
 
@@ -39,25 +41,32 @@ impl SearchCounts {
     /// # Errors
     /// 500 for a stored condition that this version does not accept.
     pub fn in_time(
+        app: &App,
         index: &Index,
         search: &SavedSearch,
         as_of: AsOf,
     ) -> Result<Option<SearchCounts>, ApiError> {
-        budget::in_time(|| SearchCounts::new(index, search, as_of)).transpose()
+        budget::in_time(|| SearchCounts::new(app, index, search, as_of)).transpose()
     }
 
-    fn new(index: &Index, search: &SavedSearch, as_of: AsOf) -> Result<SearchCounts, ApiError> {
-        let total = count(index, &search.conditions, None, as_of)?;
+    fn new(
+        app: &App,
+        index: &Index,
+        search: &SavedSearch,
+        as_of: AsOf,
+    ) -> Result<SearchCounts, ApiError> {
+        let total = count(app, index, &search.conditions, None, as_of)?;
         let is_seen = search.seen >= index.manifest().batches;
         let new = match is_seen {
             true => Total::Exact(0),
-            false => count(index, &search.conditions, Some(search.seen), as_of)?,
+            false => count(app, index, &search.conditions, Some(search.seen), as_of)?,
         };
         Ok(SearchCounts { total, new })
     }
 }
 
 fn count(
+    app: &App,
     index: &Index,
     conditions: &Conditions,
     after_batch: Option<u64>,
@@ -67,6 +76,7 @@ fn count(
         ApiError::Internal(anyhow::anyhow!("a stored search is no longer valid: {err}"))
     })?;
     filter.common.drop.after_batch = after_batch;
+    app.apply_facts(index, &mut filter.common, as_of.today)?;
     Ok(index.estimate_drops(&filter, as_of)?)
 }
 
@@ -79,13 +89,15 @@ pub fn ordered(
     sort: Option<String>,
     order: Option<String>,
 ) -> Result<Conditions, ApiError> {
-    let key: Option<SortKey> = sort
-        .map(|sort| sort.parse().map_err(|err| ApiError::parameter("sort", err)))
-        .transpose()?;
+    if let Some(name) = sort.as_deref().and_then(|sort| sort.strip_prefix(FACT_SORT)) {
+        name.parse::<FactName>().map_err(|err| ApiError::parameter("sort", err))?;
+    } else if let Some(sort) = &sort {
+        sort.parse::<SortKey>().map_err(|err| ApiError::parameter("sort", err))?;
+    }
     let order: Option<Order> = order
         .map(|order| order.parse().map_err(|err| ApiError::parameter("order", err)))
         .transpose()?;
-    let key = key.map(|key| ("sort", key.as_str()));
+    let key = sort.as_deref().map(|sort| ("sort", sort));
     let order = order.map(|order| ("order", order.as_str()));
     Ok(Conditions::new(filters.pairs().chain(key).chain(order)))
 }
@@ -103,9 +115,11 @@ pub async fn add<'a>(
 ) -> Result<(Draft<'a, SavedSearch>, Option<Total>), ApiError> {
     let (index, as_of) = (app.live.current(), app.as_of(Now(post.now)));
     let seen = index.manifest().batches;
+    let counted = app.clone();
     let (search, total) = work::scan(move || {
         let (name, conditions) = parse(as_of.today)?;
-        let total = budget::in_time(|| count(&index, &conditions, None, as_of)).transpose()?;
+        let total =
+            budget::in_time(|| count(&counted, &index, &conditions, None, as_of)).transpose()?;
         Ok((NewSearch { name, conditions, seen }, total))
     })
     .await?;

@@ -147,6 +147,8 @@ pub const FACTS_COLUMNS_MAX: usize = 64;
 pub const FACT_SOURCES_MAX: u32 = 32;
 /// Maximum descriptions of files of facts of an account.
 pub const FACT_MAPPINGS_MAX: u32 = 100;
+/// Maximum facts that rows show.
+pub const FACTS_SHOWN_MAX: usize = 20;
 /// Maximum conditions on facts of a query.
 pub const FACT_CONDITIONS_MAX: usize = 20;
 /// Maximum distinct values of a column of words.

@@ -81,7 +81,8 @@ async fn show(
 ) -> Result<Markup, PageError> {
     let (owned, index) = (web.user_data(&member), web.app.live.current());
     let as_of = web.app.as_of(member.viewer.now);
-    let all = work::run(u32::MAX, move || Ok(counted(&owned, &index, as_of))).await?;
+    let app = web.app.clone();
+    let all = work::run(u32::MAX, move || Ok(counted(&app, &owned, &index, as_of))).await?;
     Ok(Page::new("Saved searches", "Filters that you keep under a name, with what is new in each.")
         .at(NavItem::Drops)
         .styles(STYLES)

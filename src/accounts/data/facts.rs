@@ -9,7 +9,6 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::data::fields::row;
-use crate::vocab::fact::EditionId;
 use crate::vocab::time::UnixMs;
 
 /// Bytes of a part, which fits in a record and in an item of a snapshot.
@@ -82,7 +81,6 @@ row!(FactsRow { 1 source, 2 added_at, 3 rows } optional { 4 file_rows, 5 from_fi
 #[derive(Clone, PartialEq, Eq)]
 pub struct OwnFacts {
     pub row: FactsRow,
-    pub edition: EditionId,
     pub bytes: Arc<[u8]>,
 }
 
@@ -97,9 +95,7 @@ impl fmt::Debug for OwnFacts {
 
 impl OwnFacts {
     fn new(row: FactsRow, bytes: Vec<u8>) -> OwnFacts {
-        let hash = *blake3::hash(&bytes).as_bytes();
-        let start = hash.first_chunk().map_or(0, |start| u64::from_le_bytes(*start));
-        OwnFacts { row, edition: EditionId(start), bytes: bytes.into() }
+        OwnFacts { row, bytes: bytes.into() }
     }
 
     fn size(&self) -> u64 {

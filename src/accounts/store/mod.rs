@@ -322,6 +322,11 @@ impl Store {
         state.account(caller.account).map(|account| Arc::clone(&account.data)).unwrap_or_default()
     }
 
+    /// Returns the data of an account; `None` if it does not exist.
+    pub fn data_of(&self, account: AccountId) -> Option<Arc<UserData>> {
+        self.state().account(account).map(|account| Arc::clone(&account.data))
+    }
+
     /// Returns the limits of the caller's plan.
     pub fn limits(&self, caller: &Caller) -> &PlanLimits {
         self.plan_limits(caller.plan)

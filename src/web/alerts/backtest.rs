@@ -45,7 +45,8 @@ pub async fn backtest(
     let (index, account) = (app.live.current(), caller.account);
     let state = form.state();
     work::run_or_scan(state.reads_text(), index.backtest_cost_us(), move || {
-        let query = Conditions::of_form(state.parameters(), as_of.today)?.rule(as_of.today)?;
+        let mut query = Conditions::of_form(state.parameters(), as_of.today)?.rule(as_of.today)?;
+        app.apply_facts(&index, &mut query.common, as_of.today)?;
         let _turn = app.limits.backtests.begin(account)?;
         let period = BacktestPeriod::new(as_of.today, MONTHS, HORIZON);
         let tested = index.backtest(&query, period);

@@ -39,10 +39,11 @@ pub struct Preview {
 pub async fn preview(web: &Web, now: Now, form: &RuleForm) -> Result<Preview, ApiError> {
     form.check()?;
     let (index, as_of) = (web.app.live.current(), web.app.as_of(now));
-    let state = form.state();
+    let (state, app) = (form.state(), web.app.clone());
     work::run_or_scan(state.reads_text(), index.preview_cost_us(as_of), move || {
         let filter = Conditions::of_form(state.parameters(), as_of.today)?;
-        let query = filter.rule(as_of.today)?;
+        let mut query = filter.rule(as_of.today)?;
+        app.apply_facts(&index, &mut query.common, as_of.today)?;
         let preview = index.preview_moving(&query, filter.releases(&query), as_of)?;
         let samples = matched_samples(&preview, &index, as_of);
         let (matches, latest, per_day) = (preview.today, preview.latest, preview.per_day);

@@ -143,10 +143,11 @@ pub async fn names(
     let state = DropsParams::of(&Fields::from_query(Some(fields.text("search"))));
     let shows_hidden = fields.text("hidden") == "show";
     let (index, as_of) = (web.app.live.current(), web.app.as_of(member.viewer.now));
-    let owned = web.user_data(member);
+    let (owned, app) = (web.user_data(member), web.app.clone());
     let find = move || {
         let filter = state.filter(as_of.today)?;
-        let filter = DropFilter { limit: NAMES_MAX as u32, offset: 0, ..filter };
+        let mut filter = DropFilter { limit: NAMES_MAX as u32, offset: 0, ..filter };
+        app.apply_drop_facts(&index, &mut filter, as_of.today)?;
         let page = index.drops(&filter, as_of, Counting::Estimate)?;
         if let Some(names) = page.total.filter(|_| page.next.is_some()) {
             return Err(too_many(names));

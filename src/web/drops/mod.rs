@@ -35,6 +35,7 @@ use crate::index::{DropsPage, Index, Total};
 use crate::layout::{NavItem, Page, shrunk};
 use crate::query::filter::{DayRange, Filter};
 use crate::query::narrow::{self, Scope};
+use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::checks::{Checked, Checks};
 use crate::service::error::ApiError;
@@ -112,17 +113,19 @@ async fn list_drops(
     };
     let is_text = !shown.state.get("q").is_empty();
     let timer = QueryTimer::start(if is_text { QueryKind::Substring } else { QueryKind::Drops });
+    let app = web.app.clone();
     let make = move || {
         if wanted == Wanted::Rows {
-            let listing = find_rows(&index, &shown, as_of, timer)?;
+            let listing = find_rows(&app, &index, &shown, as_of, timer)?;
             return Ok((StatusCode::OK, list::rest(&shown, &listing)));
         }
-        let found = match find(&index, &shown, as_of, timer) {
+        let found = match find(&app, &index, &shown, as_of, timer) {
             Err(ApiError::BadParameter { name, what, .. }) => Err(side::problem(&name, &what)),
             found => Ok(found?),
         };
         let owned = shown.owned.as_deref();
-        let saved = owned.map(|owned| saved::counted(owned, &index, as_of)).unwrap_or_default();
+        let saved =
+            owned.map(|owned| saved::counted(&app, owned, &index, as_of)).unwrap_or_default();
         let is_bad = shown.not_understood.is_some() || found.is_err();
         let status = if is_bad { StatusCode::BAD_REQUEST } else { StatusCode::OK };
         Ok((status, show(&shown, &found, &saved, (wanted == Wanted::Page).then_some(&viewer))))
@@ -379,13 +382,15 @@ const FACETS: [Facet; 6] =
     [Facet::Dqs, Facet::SuffixRank, Facet::Tld, Facet::Length, Facet::Kind, Facet::Language];
 
 fn find<'a>(
+    app: &App,
     index: &'a Index,
     shown: &Shown,
     as_of: AsOf,
     timer: QueryTimer,
 ) -> Result<DropsResults<'a>, ApiError> {
     let (state, today) = (&shown.state, as_of.today);
-    let filter = state.listed().filter(today)?;
+    let mut filter = state.listed().filter(today)?;
+    app.apply_drop_facts(index, &mut filter, today)?;
     let mut tabs = [Total::Exact(0); 4];
     for (count, tab) in tabs.iter_mut().zip(Tab::ALL) {
         *count = index.estimate_drops(&tab.names(&filter, today), as_of)?;
@@ -411,19 +416,21 @@ fn find<'a>(
     let mut results =
         DropsResults { listing, tabs, days, facets, facets_are_exact, adult, ways: Vec::new() };
     if results.total().count() == 0 {
-        results.ways = ways_out(index, state, as_of)?;
+        results.ways = ways_out(app, index, state, as_of)?;
     }
     Ok(results)
 }
 
 /// Finds only the rows of a page.
 fn find_rows<'a>(
+    app: &App,
     index: &'a Index,
     shown: &Shown,
     as_of: AsOf,
     timer: QueryTimer,
 ) -> Result<Listing<'a>, ApiError> {
-    let filter = shown.state.listed().filter(as_of.today)?;
+    let mut filter = shown.state.listed().filter(as_of.today)?;
+    app.apply_drop_facts(index, &mut filter, as_of.today)?;
     let listing = listing(index, shown, &filter, as_of)?;
     timer.finish(listing.rows() as usize, &filter);
     Ok(listing)
@@ -481,6 +488,7 @@ fn best_of_day<'a>(
 
 /// Returns the active filters, each with the number of names without it, highest first.
 fn ways_out(
+    app: &App,
     index: &Index,
     state: &DropsParams,
     as_of: AsOf,
@@ -488,7 +496,9 @@ fn ways_out(
     let mut ways = Vec::new();
     for chip in words::chips(state, Some(as_of.today)) {
         let without = chips::without(state, &chip).listed();
-        let count = index.estimate_drops(&without.filter(as_of.today)?, as_of)?;
+        let mut filter = without.filter(as_of.today)?;
+        app.apply_drop_facts(index, &mut filter, as_of.today)?;
+        let count = index.estimate_drops(&filter, as_of)?;
         if count.count() > 0 {
             ways.push((chip, count));
         }

@@ -12,6 +12,7 @@ use crate::drops::words::described;
 use crate::index::Index;
 use crate::index::filter::AsOf;
 use crate::owned::idempotency_field;
+use crate::service::app::App;
 use crate::service::searches::SearchCounts;
 use crate::vocab::day::Day;
 use crate::vocab::limits::RULE_NAME_CHARS_MAX;
@@ -27,11 +28,11 @@ const COUNT_TIME: Duration = Duration::from_millis(30);
 pub type Counted = (Arc<SavedSearch>, Option<SearchCounts>);
 
 /// Returns the saved searches of an account, newest first.
-pub fn counted(owned: &UserData, index: &Index, as_of: AsOf) -> Vec<Counted> {
+pub fn counted(app: &App, owned: &UserData, index: &Index, as_of: AsOf) -> Vec<Counted> {
     let begun = Instant::now();
     let count = |search: &Arc<SavedSearch>| {
         let in_time = begun.elapsed() < COUNT_TIME;
-        let counts = in_time.then(|| SearchCounts::in_time(index, search, as_of));
+        let counts = in_time.then(|| SearchCounts::in_time(app, index, search, as_of));
         let counts = counts.transpose().inspect_err(|err| {
             tracing::error!(search = search.id.get(), error = ?err, "cannot count a saved search");
         });

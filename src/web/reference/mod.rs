@@ -193,6 +193,7 @@ fn described(api: Description, operation: &Operation) -> Markup {
             @if let Some(shape) = operation.body {
                 p { "Body: " (shape::link(&(shape.name)())) }
             }
+            @if operation.file { p { "Body: the file, as CSV or TSV." } }
             (example(&curl(api, operation)))
             (answers(operation))
         }
@@ -236,6 +237,10 @@ fn value(parameter: &Parameter) -> Markup {
             }
         },
         ParameterKind::Date => html! { "YYYY-MM-DD" },
+        ParameterKind::Sort { words, default } => html! {
+            @for word in words { code { (word) } ", " }
+            code { "fact:SOURCE.FACT" } "; default " code { (default) }
+        },
         ParameterKind::OneOf { words, default } => html! {
             @for (place, word) in words.iter().enumerate() {
                 @if place > 0 { ", " }
@@ -257,6 +262,9 @@ fn reading(format: &str) -> &str {
         "regex" => "a regular expression",
         "label" => "a label",
         "texts" => "texts, separated by commas",
+        "facts" => "conditions on facts, separated by commas",
+        "fact-names" => "names of facts, separated by commas",
+        "currency" => "a currency",
         "day" | "past-day" => "a date",
         "cursor" => "a cursor",
         "fields" => "members of a row, separated by commas",
@@ -331,6 +339,9 @@ fn curl(api: Description, operation: &Operation) -> String {
     if let Some(shape) = operation.body {
         let body = sample(api, &(shape.name)());
         call.push_str(&format!(" \\\n  -H 'Content-Type: application/json' -d '{body}'"));
+    }
+    if operation.file {
+        call.push_str(" \\\n  -H 'Content-Type: text/csv' --data-binary @majestic.csv");
     }
     call.push_str(&format!(" \\\n  \"$DROPDEX_URL{path}\""));
     call

@@ -139,7 +139,12 @@ async fn search_names(
     let timer = QueryTimer::start(QueryKind::Search);
     let scans = asked.filter.as_ref().is_some_and(|filter| filter.common.label.has_text());
     let searched = Arc::clone(&index);
+    let app = web.app.clone();
     let make = move || {
+        let mut asked = asked;
+        if let Some(filter) = &mut asked.filter {
+            app.apply_facts(&searched, &mut filter.common, as_of.today)?;
+        }
         let filter = asked.filter.as_ref().filter(|filter| filter.offset < depth);
         let found = filter.map(|filter| searched.search(filter, as_of));
         if let (Some(filter), Some(found)) = (filter, &found) {

@@ -14,11 +14,13 @@ use tokio::task::JoinError;
 
 use crate::accounts::{MatchableRule, MatchedName, RuleMatch, Store, WriteError};
 use crate::index::Index;
-use crate::index::filter::AsOf;
+use crate::index::filter::{AsOf, RuleQuery};
 use crate::index::generation::live::LiveIndex;
 use crate::index::rules::{DueRule, RuleMatches};
+use crate::service::fact_book::FactBook;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::clock::Clock;
+use crate::vocab::day::Day;
 use crate::vocab::limits::MESSAGE_NAMES_MAX;
 use crate::vocab::time::UnixMs;
 use crate::vocab::watermark::Watermark;
@@ -30,6 +32,8 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 pub struct Matching {
     pub live: Arc<LiveIndex>,
     pub store: Store,
+    /// Facts to which rules refer.
+    pub facts: Arc<FactBook>,
     pub clock: Clock,
     /// Days for which a name counts as catchable after its effective release.
     pub catch_days: u16,
@@ -114,8 +118,9 @@ impl Matching {
         let rules = self.store.matchable_rules();
         let (count, begun) = (rules.len(), Instant::now());
         let timer = QueryTimer::start(QueryKind::Match);
+        let facts = OfRules { book: Arc::clone(&self.facts), store: self.store.clone() };
         let fired = tokio::task::spawn_blocking(move || {
-            let fired = Fired::new(&index, &rules, as_of);
+            let fired = Fired::new(&index, &rules, &facts, as_of);
             timer.finish(fired.matches.len(), &through);
             fired
         });
@@ -136,8 +141,38 @@ impl Matching {
     }
 }
 
+/// The facts that the owners of rules see.
+struct OfRules {
+    book: Arc<FactBook>,
+    store: Store,
+}
+
+impl OfRules {
+    /// Resolves the conditions of a rule on facts. A rule about facts that are gone matches nothing until they are
+    /// back; the log says so.
+    fn apply(
+        &self,
+        index: &Index,
+        rule: &MatchableRule,
+        query: &mut RuleQuery,
+        today: Day,
+    ) -> Option<()> {
+        if query.common.drop.facts.is_empty() {
+            return Some(());
+        }
+        let owned = self.store.data_of(rule.account)?;
+        let applied = self.book.apply(index, &owned, &mut query.common, today);
+        let (account, rule) = (rule.account.0, rule.rule.id.get());
+        applied
+            .inspect_err(|err| {
+                tracing::warn!(account, rule, error = %err, "an alert rule is about facts that are not known");
+            })
+            .ok()
+    }
+}
+
 impl Fired {
-    fn new(index: &Index, rules: &[MatchableRule], as_of: AsOf) -> Fired {
+    fn new(index: &Index, rules: &[MatchableRule], facts: &OfRules, as_of: AsOf) -> Fired {
         let due = |rule: &MatchableRule| {
             let filter = &rule.rule.filter;
             let query = filter.rule(as_of.today);
@@ -150,7 +185,8 @@ impl Fired {
                     "the stored filter of an alert rule is invalid; the rule is not matched"
                 );
             });
-            let query = query.ok()?;
+            let mut query = query.ok()?;
+            facts.apply(index, rule, &mut query, as_of.today)?;
             let (created, base) = (rule.created_day, rule.base);
             let releases_then = filter.releases(&query)(base.day);
             Some(DueRule { query, created, base, releases_then })

@@ -1,0 +1,514 @@
+//! Facts that a caller may see: those of the server, and the caller's own. A query sees one set of editions from its
+//! start to its end; conditions on other facts are refused, so that no value leaks by filter, order or count.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use compact_str::CompactString;
+
+use crate::account_turns::OneAtATime;
+use crate::accounts::{OwnFacts, UserData};
+use crate::error::ApiError;
+use crate::facts_file::Value;
+use crate::facts_file::store::{Edition, Licence, StoreError, StoredColumn};
+use crate::index::Index;
+use crate::index::filter::{DropFilter, SortKey};
+use crate::query::error::BadParameter;
+use crate::query::facts::{FactCondition, FactTest};
+use crate::query::filter::Filter;
+use crate::vocab::day::Day;
+use crate::vocab::fact::{EditionId, FactCodes, FactColumnId, FactName};
+use crate::vocab::ids::AccountId;
+use crate::vocab::name::DomainName;
+
+/// Extension of the files of the server's sources.
+pub const EXTENSION: &str = "ddf";
+/// The folder of these files in the data folder.
+pub const FOLDER: &str = "facts";
+/// Time between two looks at the folder.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// Opened editions of accounts that are kept.
+const OPENED_MAX: usize = 256;
+/// Time for which a joined edition may be in use, which is longer than any query.
+const IN_USE: Duration = Duration::from_secs(60);
+/// Facts that an error lists.
+const FACTS_SHOWN: usize = 30;
+
+/// A file of the folder, as last seen.
+type Stamp = (PathBuf, Option<SystemTime>, u64);
+
+/// The editions of a server.
+pub struct FactBook {
+    folder: PathBuf,
+    memory_max: usize,
+    server: Mutex<ServerSources>,
+    /// Editions of accounts, by the address of their bytes, and when each was last used.
+    opened: Mutex<BTreeMap<usize, Opened>>,
+    /// An account adds one file at a time.
+    turns: OneAtATime<AccountId>,
+    /// When a query last joined an edition.
+    joined: Mutex<BTreeMap<EditionId, Instant>>,
+}
+
+struct Opened {
+    bytes: Arc<[u8]>,
+    source: Arc<Source>,
+    used: Instant,
+}
+
+#[derive(Default)]
+struct ServerSources {
+    looked: Option<Instant>,
+    stamps: Vec<Stamp>,
+    sources: Vec<Arc<Source>>,
+    problems: Vec<(PathBuf, String)>,
+}
+
+/// A source with its newest edition.
+pub struct Source {
+    pub edition: Edition,
+    /// Whether it belongs to the caller alone.
+    pub is_own: bool,
+}
+
+impl Source {
+    pub fn id(&self) -> EditionId {
+        self.edition.id()
+    }
+
+    pub fn name(&self) -> &str {
+        &self.edition.meta().id
+    }
+
+    /// Returns true if values may be part of an export.
+    pub fn is_exported(&self) -> bool {
+        self.is_own || matches!(self.edition.meta().licence, Licence::Open | Licence::Own)
+    }
+}
+
+impl FactBook {
+    /// Returns the book of a data folder. Joined facts take at most `memory_max` bytes.
+    pub fn new(data: &Path, memory_max: usize) -> FactBook {
+        FactBook {
+            folder: data.join(FOLDER),
+            memory_max,
+            server: Mutex::default(),
+            opened: Mutex::default(),
+            turns: OneAtATime::default(),
+            joined: Mutex::default(),
+        }
+    }
+
+    /// Returns the facts that an account may see; `None` stands for visitors.
+    pub fn visible(&self, owned: Option<&UserData>) -> VisibleFacts {
+        let mut sources: BTreeMap<String, Arc<Source>> = BTreeMap::new();
+        for source in self.server_sources() {
+            sources.insert(source.name().to_owned(), source);
+        }
+        // An account's own source takes precedence over one of the server with the same name.
+        for facts in owned.iter().flat_map(|owned| owned.facts().sources()) {
+            match self.open(facts) {
+                Ok(source) => drop(sources.insert(source.name().to_owned(), source)),
+                Err(err) => tracing::error!(error = %err, "facts of an account cannot be read"),
+            }
+        }
+        VisibleFacts { sources: sources.into_values().collect() }
+    }
+
+    /// Waits until the account adds no other file.
+    pub async fn enter(&self, account: AccountId) -> impl Send {
+        self.turns.enter(account).await
+    }
+
+    /// Returns the files that cannot be used, and why.
+    pub fn problems(&self) -> Vec<(PathBuf, String)> {
+        self.server_sources();
+        lock(&self.server).problems.clone()
+    }
+
+    /// Returns the server's sources.
+    pub fn server_sources(&self) -> Vec<Arc<Source>> {
+        let mut server = lock(&self.server);
+        if server.looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY) {
+            server.look(&self.folder);
+        }
+        server.sources.clone()
+    }
+
+    fn open(&self, facts: &OwnFacts) -> Result<Arc<Source>, StoreError> {
+        let key = facts.bytes.as_ptr() as usize;
+        let mut opened = lock(&self.opened);
+        if let Some(known) = opened.get_mut(&key).filter(|it| Arc::ptr_eq(&it.bytes, &facts.bytes))
+        {
+            known.used = Instant::now();
+            return Ok(Arc::clone(&known.source));
+        }
+        let edition = Edition::of_bytes(Arc::clone(&facts.bytes))?;
+        let source = Arc::new(Source { edition, is_own: true });
+        let (bytes, used) = (Arc::clone(&facts.bytes), Instant::now());
+        opened.insert(key, Opened { bytes, source: Arc::clone(&source), used });
+        if opened.len() > OPENED_MAX {
+            let oldest = opened.iter().min_by_key(|(_, it)| it.used).map(|(key, _)| *key);
+            oldest.and_then(|key| opened.remove(&key));
+        }
+        Ok(source)
+    }
+
+    /// Resolves the conditions of a filter for an account, and joins the facts that they need with the index.
+    ///
+    /// # Errors
+    /// The errors of [`VisibleFacts::resolve`] and [`FactBook::join`].
+    pub fn apply(
+        &self,
+        index: &Index,
+        owned: &UserData,
+        filter: &mut Filter,
+        today: Day,
+    ) -> Result<(), ApiError> {
+        if filter.drop.facts.is_empty() {
+            return Ok(());
+        }
+        let used = self.visible(Some(owned)).resolve(filter, today)?;
+        self.join(index, &used)
+    }
+
+    /// Joins editions with an index, and forgets those that are in nobody's use once they take too much memory.
+    ///
+    /// # Errors
+    /// An edition cannot be read, or the editions of this query take more memory than all may.
+    pub fn join(&self, index: &Index, used: &[Arc<Source>]) -> Result<(), ApiError> {
+        if used.is_empty() {
+            return Ok(());
+        }
+        {
+            // Queries that run now may need these.
+            let mut joined = lock(&self.joined);
+            joined.retain(|_, used| used.elapsed() < IN_USE);
+            joined.extend(used.iter().map(|source| (source.id(), Instant::now())));
+        }
+        for source in used {
+            index
+                .join_facts(source.id(), &source.edition)
+                .map_err(|err| ApiError::Internal(err.into()))?;
+        }
+        let of_all: usize = index.facts_bytes().iter().map(|(_, bytes)| bytes).sum();
+        if of_all <= self.memory_max {
+            return Ok(());
+        }
+        let server = self.server_sources();
+        let mut wanted: BTreeSet<EditionId> = server.iter().map(|source| source.id()).collect();
+        wanted.extend(lock(&self.joined).keys());
+        index.retain_facts(|id| wanted.contains(&id));
+        let of_used: usize = index.facts_bytes().iter().map(|(_, bytes)| bytes).sum();
+        if of_used > self.memory_max {
+            index.retain_facts(|id| !used.iter().any(|source| source.is_own && source.id() == id));
+            let what = format!(
+                "needs {} MB of memory for facts, and the server has {} MB for those of all: ask its operator to \
+                 raise facts_memory_mib of [index]",
+                of_used.div_ceil(1 << 20),
+                self.memory_max >> 20
+            );
+            return Err(ApiError::parameter("fact", what));
+        }
+        Ok(())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl ServerSources {
+    fn look(&mut self, folder: &Path) {
+        self.looked = Some(Instant::now());
+        let stamps = stamps(folder);
+        if stamps == self.stamps {
+            return;
+        }
+        let (mut sources, mut problems) = (Vec::new(), Vec::new());
+        for stamp in &stamps {
+            let before = self.stamps.iter().position(|known| known == stamp);
+            let kept = before.and_then(|_| {
+                let stem = stamp.0.file_stem()?.to_str()?;
+                self.sources.iter().find(|source| source.name() == stem).cloned()
+            });
+            match kept.map_or_else(|| open_file(&stamp.0), Ok) {
+                Ok(source) => sources.push(source),
+                Err(err) => {
+                    tracing::warn!(path = %stamp.0.display(), error = %err, "a file of facts cannot be used");
+                    problems.push((stamp.0.clone(), err));
+                }
+            }
+        }
+        (self.stamps, self.sources, self.problems) = (stamps, sources, problems);
+    }
+}
+
+fn stamps(folder: &Path) -> Vec<Stamp> {
+    let mut stamps: Vec<Stamp> = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|it| it == EXTENSION))
+        .filter_map(|path| {
+            let found = fs::metadata(&path).ok()?;
+            Some((path, found.modified().ok(), found.len()))
+        })
+        .collect();
+    stamps.sort();
+    stamps
+}
+
+fn open_file(path: &Path) -> Result<Arc<Source>, String> {
+    let edition = Edition::open(path).map_err(|err| err.to_string())?;
+    let (id, stem) = (&edition.meta().id, path.file_stem().and_then(|stem| stem.to_str()));
+    if stem != Some(id) {
+        return Err(format!("it holds facts of the source {id}: name it {id}.{EXTENSION}"));
+    }
+    Ok(Arc::new(Source { edition, is_own: false }))
+}
+
+/// The facts that one caller may see, at one moment.
+#[derive(Clone, Default)]
+pub struct VisibleFacts {
+    sources: Vec<Arc<Source>>,
+}
+
+/// The value of a fact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FactValue {
+    pub value: Value,
+    pub as_of: Day,
+}
+
+impl VisibleFacts {
+    /// Returns the facts that no vendor licensed to the account alone.
+    #[must_use]
+    pub fn without_vendors(mut self) -> VisibleFacts {
+        self.sources.retain(|source| source.edition.meta().licence != Licence::Vendor);
+        self
+    }
+
+    /// Returns the sources, in order of their names.
+    pub fn sources(&self) -> &[Arc<Source>] {
+        &self.sources
+    }
+
+    /// Returns the source and column of a fact.
+    fn column(&self, name: &FactName) -> Option<(&Arc<Source>, usize)> {
+        let source = self.sources.iter().find(|source| source.name() == name.source())?;
+        let columns = &source.edition.meta().columns;
+        Some((source, columns.iter().position(|column| column.name == name.fact())?))
+    }
+
+    /// As [`VisibleFacts::column`], for a name that a request states.
+    fn known(
+        &self,
+        parameter: &'static str,
+        name: &FactName,
+    ) -> Result<(&Arc<Source>, usize), BadParameter> {
+        self.column(name).ok_or_else(|| {
+            let mut known = self.names();
+            let what = match known.len() {
+                0 => "no source of facts is here yet; add a file of facts first".to_owned(),
+                count => {
+                    known.truncate(FACTS_SHOWN);
+                    let more = if count > FACTS_SHOWN { ", ..." } else { "" };
+                    format!("there are {}{more}", known.join(", "))
+                }
+            };
+            BadParameter::new(parameter, format!("has no fact {name}; {what}"))
+        })
+    }
+
+    /// Returns the names of all facts.
+    pub fn names(&self) -> Vec<String> {
+        let of = |source: &Arc<Source>| {
+            let columns = source.edition.meta().columns.iter();
+            columns.map(|column| format!("{}.{}", source.name(), column.name)).collect::<Vec<_>>()
+        };
+        self.sources.iter().flat_map(of).collect()
+    }
+
+    /// Resolves the conditions of a filter, and returns the sources that they need.
+    ///
+    /// # Errors
+    /// A fact that the caller does not see, or a value of another type.
+    pub fn resolve(
+        &self,
+        filter: &mut Filter,
+        today: Day,
+    ) -> Result<Vec<Arc<Source>>, BadParameter> {
+        let mut used = Vec::new();
+        for condition in &mut filter.drop.facts {
+            let parameter = match condition.test {
+                FactTest::Known | FactTest::Unknown => "has",
+                FactTest::Range(..) | FactTest::OneOf(_) => "fact",
+            };
+            let (source, column) = self.known(parameter, &condition.name)?;
+            let codes = codes(&source.edition.meta().columns[column], condition, today)
+                .map_err(|what| BadParameter::new(format!("fact.{}", condition.name), what))?;
+            condition.resolved = Some((column_id(source, column), codes));
+            used.push(Arc::clone(source));
+        }
+        Ok(used)
+    }
+
+    /// As [`VisibleFacts::resolve`], for filter and order of the drops list.
+    ///
+    /// # Errors
+    /// As [`VisibleFacts::resolve`].
+    pub fn resolve_drops(
+        &self,
+        filter: &mut DropFilter,
+        today: Day,
+    ) -> Result<Vec<Arc<Source>>, BadParameter> {
+        let mut used = self.resolve(&mut filter.common, today)?;
+        if let Some(name) = filter.sort_fact.as_ref().filter(|_| filter.sort.key == SortKey::Fact) {
+            let (source, column) = self.known("sort", name)?;
+            filter.sort.fact = Some(column_id(source, column));
+            used.push(Arc::clone(source));
+        }
+        Ok(used)
+    }
+
+    /// Returns the columns of these facts.
+    ///
+    /// # Errors
+    /// A fact that the caller does not see.
+    pub fn shown(&self, names: Vec<FactName>) -> Result<ShownFacts, BadParameter> {
+        let mut columns = Vec::with_capacity(names.len());
+        for name in names {
+            let (source, column) = self.known("facts", &name)?;
+            columns.push(ShownColumn { source: Arc::clone(source), column, name });
+        }
+        Ok(ShownFacts { columns })
+    }
+
+    /// Returns every known fact of a name, with its source and column.
+    ///
+    /// # Errors
+    /// An edition cannot be read.
+    pub fn of_name(
+        &self,
+        name: &DomainName,
+    ) -> Result<Vec<(&Source, &StoredColumn, FactValue)>, StoreError> {
+        let mut all = Vec::new();
+        for source in &self.sources {
+            let Some(row) = source.row(name)? else { continue };
+            let as_of = source.edition.as_of(&row);
+            let columns = source.edition.meta().columns.iter();
+            let values = columns.zip(source.edition.values(&row));
+            all.extend(values.filter_map(|(column, value)| {
+                Some((&**source, column, FactValue { value: value?, as_of }))
+            }));
+        }
+        Ok(all)
+    }
+}
+
+impl Source {
+    fn row(
+        &self,
+        name: &DomainName,
+    ) -> Result<Option<crate::facts_file::store::StoredRow>, StoreError> {
+        use crate::vocab::fact::KeyKind;
+        let key = match self.edition.meta().key {
+            KeyKind::Domain => name.as_str(),
+            KeyKind::Label | KeyKind::Word => name.label(),
+        };
+        self.edition.row(key.as_bytes())
+    }
+}
+
+/// Facts that rows show.
+#[derive(Clone, Default)]
+pub struct ShownFacts {
+    columns: Vec<ShownColumn>,
+}
+
+/// A fact that rows show.
+#[derive(Clone)]
+pub struct ShownColumn {
+    pub name: FactName,
+    pub source: Arc<Source>,
+    column: usize,
+}
+
+impl ShownFacts {
+    pub fn columns(&self) -> &[ShownColumn] {
+        &self.columns
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// Returns the values of a name, by column. An edition that cannot be read has no values; the log says so.
+    pub fn of(&self, name: &str) -> Vec<Option<FactValue>> {
+        let Ok(name) = DomainName::parse(name) else { return vec![None; self.columns.len()] };
+        let mut values = vec![None; self.columns.len()];
+        let mut read: Option<(EditionId, Day, Vec<Option<Value>>)> = None;
+        for (to, shown) in values.iter_mut().zip(&self.columns) {
+            let id = shown.source.id();
+            if read.as_ref().is_none_or(|(of, ..)| *of != id) {
+                let row = shown.source.row(&name).unwrap_or_else(|err| {
+                    tracing::error!(error = %err, source = shown.source.name(), "facts cannot be read");
+                    None
+                });
+                let edition = &shown.source.edition;
+                read = row.map(|row| (id, edition.as_of(&row), edition.values(&row)));
+            }
+            *to = read.as_ref().filter(|(of, ..)| *of == id).and_then(|(_, as_of, values)| {
+                Some(FactValue { value: values[shown.column].clone()?, as_of: *as_of })
+            });
+        }
+        values
+    }
+
+    /// Returns the numbers of the editions, for validators of cached responses.
+    pub fn editions(&self) -> Vec<u64> {
+        self.columns.iter().map(|column| column.source.id().0).collect()
+    }
+}
+
+fn column_id(source: &Source, column: usize) -> FactColumnId {
+    // An edition has at most 64 columns.
+    FactColumnId { edition: source.id(), column: column as u8 }
+}
+
+fn codes(
+    column: &StoredColumn,
+    condition: &FactCondition,
+    today: Day,
+) -> Result<FactCodes, String> {
+    Ok(match &condition.test {
+        FactTest::Known => FactCodes::Known,
+        FactTest::Unknown => FactCodes::Unknown,
+        FactTest::Range(low, high) => {
+            let bound = |text: &Option<CompactString>| {
+                text.as_deref().map(|text| column.codes_of(text, today)).transpose()
+            };
+            let low = bound(low)?.map_or(i64::MIN, |(up, _)| up);
+            let high = bound(high)?.map_or(i64::MAX, |(_, down)| down);
+            if low > high {
+                return Err("must not begin above its end".to_owned());
+            }
+            FactCodes::Range(low, high)
+        }
+        FactTest::OneOf(values) => {
+            let mut codes = Vec::with_capacity(values.len());
+            for text in values {
+                let (up, down) = column.codes_of(text, today)?;
+                codes.extend((up == down).then_some(up));
+            }
+            codes.sort_unstable();
+            codes.dedup();
+            FactCodes::OneOf(codes)
+        }
+    })
+}

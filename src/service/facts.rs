@@ -1,0 +1,109 @@
+//! Files of facts that an account adds (`data/docs/facts.md`).
+
+use std::sync::Arc;
+
+use crate::accounts::{Caller, FactsRow};
+use crate::app::{App, Now};
+use crate::error::ApiError;
+use crate::fact_book::Source;
+use crate::facts_file::compile::{Compiled, compile};
+use crate::facts_file::store::Edition;
+use crate::facts_file::{Choices, FactsFile, Mapping, Report};
+use crate::index::Index;
+use crate::query::error::ParameterCode;
+use crate::vocab::time::UnixMs;
+use crate::work;
+
+/// A file that was read.
+pub struct ReadFile {
+    /// The export, if it is a known one; `canonical` or `mapped` otherwise.
+    pub preset: &'static str,
+    pub fingerprint: String,
+    pub report: Report,
+    pub sources: Vec<ReadSource>,
+}
+
+/// The new edition of a source of a file.
+pub struct ReadSource {
+    pub source: Arc<Source>,
+    /// Rows of the edition.
+    pub rows: u64,
+    /// Rows of the file that are new, or replace older ones.
+    pub from_file: u64,
+    /// Rows of the edition whose name or label is in the index.
+    pub matched: u64,
+    bytes: Vec<u8>,
+}
+
+/// Reads a file and, unless it is only to be tried, keeps its facts. An account adds one file at a time.
+///
+/// # Errors
+/// 400 for a file that cannot be read, or that does not fit the facts of the account; the errors of a write.
+pub async fn add(
+    app: &App,
+    caller: &Caller,
+    bytes: Vec<u8>,
+    choices: Choices,
+    now: Now,
+    is_trial: bool,
+) -> Result<ReadFile, ApiError> {
+    let _turn = app.facts.enter(caller.account).await;
+    let owned = app.store.user_data(caller);
+    let (index, today) = (app.live.current(), app.as_of(now).today);
+    let book = app.clone();
+    let read = work::run_aside(move || {
+        let mappings = owned.facts().mappings();
+        // They were valid when they were stored.
+        let mappings: Vec<Mapping> =
+            mappings.filter_map(|(print, text)| format!("{print}={text}").parse().ok()).collect();
+        let file = FactsFile::read(bytes, &mappings, choices).map_err(|err| {
+            let code = match err {
+                crate::facts_file::FactsError::Unmapped { .. } => ParameterCode::UnmappedColumns,
+                _ => ParameterCode::InvalidValue,
+            };
+            ApiError::coded(code, "body", err)
+        })?;
+        let (preset, fingerprint) = (file.preset, file.fingerprint.to_string());
+        let report = file.report.clone();
+        let visible = book.facts.visible(Some(&owned));
+        let before = |id: &str| {
+            let own = visible.sources().iter().find(|it| it.is_own && it.name() == id);
+            own.map(|source| &source.edition)
+        };
+        let compiled =
+            compile(file, today, before).map_err(|err| ApiError::parameter("body", err))?;
+        let sources = compiled.into_iter().map(|it| ReadSource::new(it, &index));
+        let sources = sources.collect::<Result<Vec<_>, ApiError>>()?;
+        if !is_trial {
+            let used: Vec<_> = sources.iter().map(|it| Arc::clone(&it.source)).collect();
+            book.facts.join(&index, &used)?;
+        }
+        Ok(ReadFile { preset, fingerprint, report, sources })
+    })
+    .await?;
+    if !is_trial {
+        for source in &read.sources {
+            let row = FactsRow {
+                source: source.source.name().into(),
+                added_at: UnixMs::from_instant(now.0),
+                rows: source.rows,
+                file_rows: read.report.rows,
+                from_file: source.from_file,
+                refused: read.report.refused_rows,
+            };
+            app.store.put_facts(caller, row, &source.bytes).await?;
+        }
+    }
+    Ok(read)
+}
+
+impl ReadSource {
+    fn new(compiled: Compiled, index: &Index) -> Result<ReadSource, ApiError> {
+        let Compiled { bytes, rows, from_file, .. } = compiled;
+        let internal = |err| ApiError::Internal(anyhow::Error::from(err));
+        let edition = Edition::of_bytes(Arc::from(&*bytes)).map_err(internal)?;
+        let matched = index.keys_known(&edition).map_err(internal)?;
+        let source = Arc::new(Source { edition, is_own: true });
+        Ok(ReadSource { source, rows, from_file, matched, bytes })
+    }
+}
