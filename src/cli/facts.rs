@@ -1,4 +1,4 @@
-//! `dropdex facts`: shows how files of facts are read, without a running server.
+//! `dropdex facts`: shows how files of facts are read, and manages the sources of a server.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write, stdout};
@@ -8,7 +8,9 @@ use anyhow::bail;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
+use crate::cli::facts_of_server::{self, AddArgs};
 use crate::cli::print_json;
+use crate::config::Config;
 use crate::facts::{
     Choices, DateOrder, FactRow, FactsFile, Fingerprint, Mapping, ReadColumn, Report, Value,
 };
@@ -32,6 +34,15 @@ enum FactsCommand {
     /// Known exports are recognised by their headers; others need a canonical header or --map. Columns
     /// with personal data or secrets are dropped. Exit code 1 if a file cannot be read.
     Inspect(InspectArgs),
+    /// Add files to the sources that all accounts see; rows replace those of the same key
+    Add(AddArgs),
+    /// List these sources
+    List,
+    /// Remove one of these sources
+    Remove {
+        /// Name of the source, such as acme
+        source: String,
+    },
 }
 
 #[derive(Args, Debug)]
@@ -54,7 +65,7 @@ struct InspectArgs {
     json: bool,
 }
 
-fn parse_currency(text: &str) -> Result<Currency, &'static str> {
+pub(super) fn parse_currency(text: &str) -> Result<Currency, &'static str> {
     Currency::parse(text).ok_or("must be an ISO 4217 code such as USD")
 }
 
@@ -92,7 +103,16 @@ struct ErrorLine {
 ///
 /// # Errors
 /// The message to print before exit 1.
-pub fn run(FactsArgs { command: FactsCommand::Inspect(args) }: FactsArgs) -> anyhow::Result<()> {
+pub fn run(args: FactsArgs, config: &Config) -> anyhow::Result<()> {
+    match args.command {
+        FactsCommand::Inspect(args) => inspect(args),
+        FactsCommand::Add(args) => facts_of_server::add(args, config),
+        FactsCommand::List => facts_of_server::list(config),
+        FactsCommand::Remove { source } => facts_of_server::remove(&source, config),
+    }
+}
+
+fn inspect(args: InspectArgs) -> anyhow::Result<()> {
     let choices = Choices { date_order: args.date_order, currency: args.currency };
     let mut unreadable = 0;
     for path in &args.files {

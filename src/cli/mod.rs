@@ -11,6 +11,7 @@ pub mod demo;
 mod environment;
 pub mod export;
 pub mod facts;
+mod facts_of_server;
 pub mod index;
 pub mod ingest;
 pub mod journal;
@@ -228,7 +229,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
             account::run(args, &config.data, config.plans.clone(), config.clock)
         }
         Command::Export(args) => export::run(args, &config),
-        Command::Facts(args) => facts::run(args),
+        Command::Facts(args) => facts::run(args, &config),
         Command::Corpus(args) => corpus::run(&args, &config),
         Command::Journal(args) => journal::run(args, &config),
         Command::Backup(args) => backup::run(&args, &config),

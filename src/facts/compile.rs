@@ -70,6 +70,30 @@ pub struct Compiled {
     pub unspelled: u64,
 }
 
+impl Compiled {
+    /// Sets licence and attribution.
+    ///
+    /// # Errors
+    /// The edition cannot be written.
+    pub fn license(
+        &mut self,
+        licence: Licence,
+        attribution: Option<&str>,
+    ) -> Result<(), StoreError> {
+        let edition = Edition::of_bytes(std::sync::Arc::from(&*self.bytes))?;
+        self.meta.licence = licence;
+        self.meta.attribution = attribution.map(str::to_owned);
+        let mut writer = SourceWriter::new(Vec::new(), self.meta.clone())?;
+        let mut rows = edition.rows_from(b"")?;
+        while let Some(row) = rows.next_row()? {
+            let key = String::from_utf8_lossy(&row.key);
+            writer.push(&key, row.as_of, &edition.values(row))?;
+        }
+        self.bytes = writer.finish()?;
+        Ok(())
+    }
+}
+
 type Cells = (Option<Day>, Vec<Option<Value>>);
 
 /// Rows of one source by key, and its columns.
