@@ -54,6 +54,7 @@ codes! {
     InvalidCursor        "invalid_cursor"         400 No    "a text is not a cursor"
     CursorMismatch       "cursor_mismatch"        400 No    "a cursor belongs to another query or order"
     UnknownField         "unknown_field"          400 No    "`fields` or `columns` names a member that rows do not have"
+    UnmappedColumns      "unmapped_columns"       400 No    "the columns of a file of facts are of no known export; [describe](facts.md#all-other-files) them once"
     UnknownFacet         "unknown_facet"          400 No    "`facets` names a facet that does not exist"
     InvalidHost          "invalid_host"           400 No    "the `Host` header is missing, repeated or malformed"
     Unauthenticated      "unauthenticated"        401 No    "there is no key"

@@ -35,6 +35,8 @@ const HEAD_BYTES: usize = MAGIC.len() + 2;
 const END_BYTES: usize = 3 * 8 + blake3::OUT_LEN;
 /// Few rows make a look-up fast, many make the index small.
 const ROWS_PER_BLOCK: u64 = 128;
+/// The number of every text: texts are not compared.
+const TEXT: i64 = 0;
 /// Values of a column that an error lists.
 const WORDS_SHOWN: usize = 20;
 /// Bytes that are hashed at a time.
@@ -398,7 +400,7 @@ pub struct StoredRow {
     /// A name or label.
     pub key: Vec<u8>,
     pub as_of: Option<Day>,
-    /// The numbers by which values are compared; `None` for unknown values and for text.
+    /// The numbers by which values are compared, [`TEXT`] for each text; `None` for unknown values.
     pub codes: Vec<Option<i64>>,
     /// Columns whose value is a lower bound, as bits.
     at_least: u64,
@@ -642,6 +644,7 @@ fn take_row(left: &mut &[u8], columns: &[StoredColumn], row: &mut StoredRow) -> 
         if column.kind == FactType::Text {
             let (text, rest) = left.split_at_checked(usize::try_from(number).ok()?)?;
             row.texts.push((at, std::str::from_utf8(text).ok()?.to_owned()));
+            row.codes[at] = Some(TEXT);
             *left = rest;
             continue;
         }

@@ -20,7 +20,7 @@ use crate::query::error::BadParameter;
 use crate::query::facts::{FactCondition, FactTest};
 use crate::query::filter::Filter;
 use crate::vocab::day::Day;
-use crate::vocab::fact::{EditionId, FactCodes, FactColumnId, FactName};
+use crate::vocab::fact::{EditionId, FactCodes, FactColumnId, FactName, FactType};
 use crate::vocab::ids::AccountId;
 use crate::vocab::name::DomainName;
 
@@ -370,6 +370,10 @@ impl VisibleFacts {
         let mut used = self.resolve(&mut filter.common, today)?;
         if let Some(name) = filter.sort_fact.as_ref().filter(|_| filter.sort.key == SortKey::Fact) {
             let (source, column) = self.known("sort", name)?;
+            if source.edition.meta().columns[column].kind == FactType::Text {
+                let what = format!("must not be {name}, which is text");
+                return Err(BadParameter::new("sort", what));
+            }
             filter.sort.fact = Some(column_id(source, column));
             used.push(Arc::clone(source));
         }

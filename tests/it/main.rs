@@ -41,6 +41,7 @@ mod openapi;
 mod operation;
 mod oracle;
 mod outcomes;
+mod own_facts;
 mod owned_pages;
 mod pages;
 mod popularity;

@@ -39,6 +39,7 @@ exports_per_day = 1000000000
 active_rules = 20
 external_names = 20
 ";
+const FACTS: &str = "/api/v1/facts";
 /// Approximate number of objects of a kind that a tenant of the random walk keeps.
 const KEPT_ABOUT: usize = 12;
 const FULL_WALK_MAX: Duration = Duration::from_secs(600);
@@ -97,6 +98,11 @@ impl Ask {
 
     fn with(method: &'static str, target: impl Into<String>, body: &Value) -> Ask {
         Ask { body: Some(body.to_string()), ..Ask::new(method, target) }
+    }
+
+    /// Adds a file of facts.
+    fn file(text: impl Into<String>) -> Ask {
+        Ask { body: Some(text.into()), ..Ask::new("POST", FACTS) }
     }
 
     fn keyed(self, key: Option<String>) -> Ask {
@@ -325,6 +331,9 @@ fn own_something(owner: &mut Tenant) {
         Ask::with("POST", "/api/v1/alerts", &rule("theirs too")),
         Ask::with("POST", "/api/v1/watchlist", &watch("theirs.com")).keyed(shared("shared 3")),
         Ask::with("POST", "/api/v1/watchlist", &watch("known2.com")),
+        Ask::file(
+            "domain,acme.rank:int,acme.price:money:EUR\nknown1.com,3,12.50\nknown2.com,700,1\n",
+        ),
     ] {
         let answer = owner.ask(&ask);
         assert_eq!(answer.status, 201, "{ask:?}: {}", answer.text());
@@ -363,7 +372,56 @@ fn own_asks() -> Vec<Ask> {
         Ask::with("PUT", "/api/v1/domain/known0.com/feedback", &json!({ "vote": "up" })),
         Ask::new("GET", "/api/v1/portfolio/<0>"),
         Ask::new("GET", "/api/v1/alerts/<1>"),
+        // The second half of the questions meets facts of the caller under the same name.
+        Ask::new("GET", FACTS),
     ]
+    .into_iter()
+    .chain(bisection())
+    .chain([Ask::file("domain,acme.rank:int\nknown2.com,5\n"), Ask::new("GET", FACTS)])
+    .chain(bisection())
+    .chain([Ask::new("DELETE", "/api/v1/facts/acme"), Ask::new("GET", FACTS)])
+    .collect()
+}
+
+/// Questions whose answers would find out the facts of another account: by filter, order, count, facet, column,
+/// export, rule, search and event.
+fn bisection() -> Vec<Ask> {
+    let mut asks = Vec::new();
+    for condition in [
+        "fact.acme.rank=1..500",
+        "fact.acme.rank=3",
+        "fact.acme.rank=501..",
+        "fact.acme.price=..12.50",
+        "has=acme.rank",
+        "has=!acme.price",
+        "sort=fact:acme.rank",
+        "sort=fact:acme.price&order=asc",
+        "facts=acme.rank,acme.price",
+        "has=acme.rank&facets=tld,dqs&total=exact",
+    ] {
+        asks.push(Ask::new("GET", format!("/api/v1/drops?view=all&{condition}")));
+        asks.push(Ask::new("GET", format!("/api/export/drops?view=all&{condition}")));
+        if !condition.contains("sort")
+            && !condition.contains("facts=")
+            && !condition.contains("facets")
+        {
+            asks.push(Ask::new("GET", format!("/api/v1/search?q=known&{condition}")));
+            asks.push(Ask::new("GET", format!("/api/v1/changes?{condition}")));
+        }
+    }
+    for filter in [
+        json!({ "facts": ["acme.rank:1..500"] }),
+        json!({ "has": ["acme.rank"] }),
+        json!({ "has": ["!acme.price"] }),
+    ] {
+        let named = json!({ "name": "guess", "filter": filter });
+        asks.push(Ask::with("POST", "/api/v1/searches", &named));
+        asks.push(Ask::with("POST", "/api/v1/alerts/preview", &json!({ "filter": filter })));
+        asks.push(Ask::with("POST", "/api/v1/alerts/backtest", &json!({ "filter": filter })));
+        let queries = json!({ "queries": [{ "q": "known", "fact": "acme.rank:1..500" }] });
+        asks.push(Ask::with("POST", "/api/v1/search/batch", &queries));
+    }
+    asks
 }
 
 /// Returns every path in the service's index, with its parameters in braces.

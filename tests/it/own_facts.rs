@@ -1,0 +1,334 @@
+//! Facts that accounts add over the API: files, conditions, orders, columns and exports, and who sees them.
+
+use serde_json::{Value, json};
+
+use crate::common::{Client, Response, Server, Site, TODAY};
+
+const PATH: &str = "/api/v1/facts";
+/// Names of [`Site::with_names`], and facts about some of them.
+const NAMES: [&str; 6] =
+    ["alpha.com", "beta.com", "gamma.com", "delta.com", "epsilon.net", "zeta.com"];
+const MAJESTIC: &str = "\
+Item,TrustFlow,CitationFlow,Title,RootDomainIPAddress
+alpha.com,24,31,x,192.0.2.1
+beta.com/,15,9,x,192.0.2.2
+gamma.com,0,3,x,192.0.2.3
+missing.com,99,99,x,192.0.2.4
+blog.delta.com,1,1,x,192.0.2.5
+";
+
+fn served() -> (Site, Server, Client) {
+    let (site, server, client, _) = served_with_key();
+    (site, server, client)
+}
+
+fn served_with_key() -> (Site, Server, Client, String) {
+    let site = Site::with_names(NAMES.map(str::to_owned).into_iter(), TODAY);
+    let key = site.account("owner@example.com", "api");
+    let server = site.serve(TODAY);
+    let client = server.client_with(&key);
+    (site, server, client, key)
+}
+
+fn upload(client: &mut Client, query: &str, file: impl AsRef<[u8]>) -> Response {
+    client.send_with(
+        "POST",
+        &format!("{PATH}{query}"),
+        &[("Content-Type", "text/csv")],
+        file.as_ref(),
+    )
+}
+
+/// Returns the status and the message of a refusal.
+fn refused(response: &Response) -> (u16, String) {
+    (response.status, response.json()["error"].as_str().unwrap_or_default().to_owned())
+}
+
+/// Returns the names of a list, in its order.
+#[track_caller]
+fn names(client: &mut Client, query: &str) -> Vec<String> {
+    let response = client.get(&format!("/api/v1/drops?view=all&fields=name&{query}"));
+    assert_eq!(response.status, 200, "{query}: {}", response.text());
+    let rows = response.json()["drops"].as_array().expect("rows").clone();
+    rows.iter().map(|row| row["name"].as_str().expect("a name").to_owned()).collect()
+}
+
+#[test]
+fn facts_are_added_and_filter_sort_and_show_at_once() {
+    let (_site, _server, mut client) = served();
+    let empty = client.get(PATH).json();
+    assert_eq!(
+        (&empty["count"], &empty["ownRows"], &empty["ownRowsMax"]),
+        (&json!(0), &json!(0), &json!(100_000))
+    );
+    let (status, trial) = upload(&mut client, "?dry_run=true", MAJESTIC).answer();
+    assert_eq!((status, &trial["added"]), (200, &json!(false)));
+    assert_eq!(client.get(PATH).json(), empty, "a trial keeps nothing");
+
+    let (status, report) = upload(&mut client, "", MAJESTIC).answer();
+    assert_eq!(status, 201, "{report}");
+    for (member, value) in [
+        ("format", json!("majestic")),
+        ("rows", json!(5)),
+        ("usable", json!(4)),
+        ("refusedRows", json!(1)),
+        ("ignored", json!(["Title"])),
+        ("dropped", json!(["RootDomainIPAddress"])),
+    ] {
+        assert_eq!(report[member], value, "{report}");
+    }
+    let source = json!({"source": "majestic", "rows": 4, "fromFile": 4, "matched": 3, "facts": ["majestic.tf", "majestic.cf"]});
+    assert_eq!(report["sources"], json!([source]));
+    assert_eq!(report["refused"][0]["line"], 6);
+
+    assert_eq!(
+        names(&mut client, "fact.majestic.tf=1..&sort=fact:majestic.tf"),
+        ["alpha.com", "beta.com"]
+    );
+    assert_eq!(
+        names(&mut client, "fact.majestic.tf=0..15&sort=fact:majestic.tf&order=asc"),
+        ["gamma.com", "beta.com"]
+    );
+    assert_eq!(names(&mut client, "fact=majestic.tf:15|24,majestic.cf:..10"), ["beta.com"]);
+    let mut known = names(&mut client, "has=majestic.tf");
+    known.sort();
+    assert_eq!(known, ["alpha.com", "beta.com", "gamma.com"], "0 is known");
+    let mut unknown = names(&mut client, "has=!majestic.tf");
+    unknown.sort();
+    assert_eq!(unknown, ["delta.com", "epsilon.net", "zeta.com"]);
+    for order in ["asc", "desc"] {
+        let all = names(&mut client, &format!("sort=fact:majestic.tf&order={order}"));
+        let mut last = all[3..].to_vec();
+        last.sort();
+        assert_eq!(last, unknown, "names without the fact come last: {all:?}");
+    }
+
+    let shown = client
+        .get("/api/v1/drops?view=all&facts=majestic.tf,majestic.cf&fields=name&sort=name")
+        .json();
+    let alpha = json!({
+        "majestic.tf": {"value": 24, "asOf": TODAY}, "majestic.cf": {"value": 31, "asOf": TODAY},
+    });
+    assert_eq!(shown["drops"][0], json!({"name": "alpha.com", "facts": alpha}));
+    assert_eq!(
+        shown["drops"][3]["facts"],
+        json!({"majestic.tf": null, "majestic.cf": null}),
+        "{shown}"
+    );
+    assert_eq!(shown["factSources"][0]["title"], "Majestic");
+    assert_eq!(shown["factSources"][0]["own"], true);
+
+    let csv = client
+        .get("/api/export/drops?view=all&sort=fact:majestic.tf&columns=name&facts=majestic.tf");
+    assert_eq!(
+        (csv.status, &csv.text()[..45]),
+        (200, "name,majestic.tf\r\nalpha.com,24\r\nbeta.com,15\r\n"),
+        "{}",
+        csv.text()
+    );
+    let lines = client.get(
+        "/api/export/drops?view=all&has=majestic.tf&format=ndjson&facts=majestic.tf&sort=name",
+    );
+    let first: Value =
+        serde_json::from_str(lines.text().lines().next().expect("a line")).expect("JSON");
+    assert_eq!(first["facts"]["majestic.tf"]["value"], 24);
+
+    // A page by cursor continues after the last fact.
+    let mut target = "/api/v1/drops?view=all&fields=name&sort=fact:majestic.tf&limit=2".to_owned();
+    let mut seen = Vec::new();
+    loop {
+        let page = client.get(&target).json();
+        seen.extend(page["drops"].as_array().expect("rows").iter().map(|row| row["name"].clone()));
+        let Some(cursor) = page["nextCursor"].as_str() else { break };
+        target = format!(
+            "/api/v1/drops?view=all&fields=name&sort=fact:majestic.tf&limit=2&cursor={cursor}"
+        );
+    }
+    assert_eq!(seen.len(), NAMES.len());
+    assert_eq!(seen[..3], ["alpha.com", "beta.com", "gamma.com"]);
+}
+
+#[test]
+fn a_later_file_replaces_the_rows_that_it_has() {
+    let (_site, _server, mut client) = served();
+    assert_eq!(upload(&mut client, "", MAJESTIC).status, 201);
+    let tag = |client: &mut Client| {
+        client.get("/api/v1/drops?view=all&has=majestic.tf").header("etag").map(str::to_owned)
+    };
+    let before = tag(&mut client);
+    assert_eq!(tag(&mut client), before);
+    let next = "Item,TrustFlow,CitationFlow\nalpha.com,30,31\ndelta.com,40,2\n";
+    let report = upload(&mut client, "", next).json();
+    assert_eq!(report["sources"][0]["rows"], 5);
+    assert_ne!(tag(&mut client), before, "other facts are another response");
+    assert_eq!(
+        names(&mut client, "fact.majestic.tf=15..&sort=fact:majestic.tf"),
+        ["delta.com", "alpha.com", "beta.com"]
+    );
+
+    let removed = client.request("DELETE", &format!("{PATH}/majestic"), &[]).answer();
+    assert_eq!(removed, (200, json!({"id": "majestic", "removed": true})));
+    assert_eq!(client.request("DELETE", &format!("{PATH}/majestic"), &[]).status, 404);
+    let gone = client.get("/api/v1/drops?has=majestic.tf");
+    assert_eq!(gone.status, 400, "{}", gone.text());
+}
+
+#[test]
+fn facts_survive_a_restart_and_a_new_list() {
+    let (site, server, mut client, key) = served_with_key();
+    assert_eq!(upload(&mut client, "", MAJESTIC).status, 201);
+    drop((client, server));
+    let list = site.write("next.csv", format!("domain,drop_date\nmissing.com,{TODAY}\n"));
+    site.ingest(&list, "2026-03-15T09:00:00Z");
+    let server = site.serve(TODAY);
+    let mut client = server.client_with(&key);
+    // The row waited for its name.
+    assert_eq!(
+        names(&mut client, "fact.majestic.tf=20..&sort=fact:majestic.tf"),
+        ["missing.com", "alpha.com"]
+    );
+}
+
+#[test]
+fn unknown_files_are_described_once() {
+    let (_site, _server, mut client) = served();
+    let file = "Domain,Visits,Seen\nalpha.com,\"1,250\",03/04/2026\nbeta.com,7,05/06/2026\n";
+    let refused = upload(&mut client, "", file);
+    let body = refused.json();
+    assert_eq!((refused.status, &body["code"]), (400, &json!("unmapped_columns")), "{body}");
+    let message = body["error"].as_str().expect("a message");
+    let print: String = message.split('\'').nth(1).expect("quoted").chars().take(16).collect();
+    let mapping = format!("{PATH}/mappings/{print}");
+    let bad = client.send("PUT", &mapping, &json!({"columns": ["domain", "visits"]}));
+    assert_eq!(bad.status, 400, "{}", bad.text());
+    let columns = json!({"columns": ["domain", "acme.visits:int", "acme.seen:date"]});
+    assert_eq!(client.send("PUT", &mapping, &columns).status, 200);
+    let report = upload(&mut client, "", file).json();
+    assert_eq!(report["ambiguous"][0]["column"], "Seen", "{report}");
+    assert_eq!(upload(&mut client, "?date_order=dmy", file).status, 201);
+    assert_eq!(names(&mut client, "fact.acme.seen=2026-04-01..2026-04-30"), ["alpha.com"]);
+    assert_eq!(
+        names(&mut client, "fact.acme.visits=..1250&sort=fact:acme.visits"),
+        ["alpha.com", "beta.com"]
+    );
+    let listed = client.get(PATH).json();
+    assert_eq!(listed["mappings"][0]["columns"], columns["columns"]);
+    assert_eq!(client.request("DELETE", &mapping, &[]).status, 200);
+    assert_eq!(client.request("DELETE", &mapping, &[]).status, 404);
+    assert_eq!(client.send("PUT", &format!("{PATH}/mappings/nothing"), &columns).status, 404);
+}
+
+#[test]
+fn wrong_conditions_say_what_to_do() {
+    let (_site, _server, mut client) = served();
+    let ask =
+        |client: &mut Client, query: &str| refused(&client.get(&format!("/api/v1/drops?{query}")));
+    let (status, message) = ask(&mut client, "has=majestic.tf");
+    assert_eq!(
+        (status, message.as_str()),
+        (
+            400,
+            "has: has no fact majestic.tf; no source of facts is here yet; add a file of facts first"
+        )
+    );
+    let file = "domain,a.x:int,a.price:money:EUR,a.seen:date,a.kind:enum,a.note:text,a.on:bool\n\
+                alpha.com,1,12.50,2026-01-02,red,hello,yes\nbeta.com,2,99,2026-02-03,blue,,no\n";
+    assert_eq!(upload(&mut client, "", file).status, 201);
+    for (query, part) in [
+        ("fact.a.x=one..", "fact.a.x: must be a whole number"),
+        ("fact.a.x=5..1", "fact.a.x: must not begin above its end"),
+        ("fact.a.x=..", "fact: needs a value before or after the two points"),
+        ("fact.a.y=1", "fact: has no fact a.y; there are a.x, a.price"),
+        ("fact.a.price=1,50..", "fact.a.price: must be an amount in EUR, written as 12.50"),
+        ("fact.a.seen=1.2.2026..", "fact.a.seen: must be a date"),
+        ("fact.a.kind=green", "fact.a.kind: must be one of the values of the fact: blue, red"),
+        ("fact.a.note=hello", "fact.a.note: is text, which no condition compares"),
+        ("fact.a.on=1", "fact.a.on: must be yes or no"),
+        ("fact=a.x", "fact: must be SOURCE.FACT:VALUE"),
+        ("has=a", "has: must be SOURCE.FACT"),
+        ("sort=fact:b.c", "sort: has no fact b.c"),
+        ("sort=fact:b", "sort: must be the name of a fact"),
+        ("sort=fact", "sort: must name the fact"),
+        ("facts=b.c", "facts: has no fact b.c"),
+        ("facts=b", "facts: must be the name of a fact"),
+    ] {
+        let (status, message) = ask(&mut client, query);
+        assert!(status == 400 && message.starts_with(part), "{query}: {message}");
+    }
+    for (query, expected) in [
+        ("fact.a.price=12.5", &["alpha.com"][..]),
+        ("fact.a.price=12.49..12.51", &["alpha.com"]),
+        ("fact.a.kind=RED|blue&sort=fact:a.x", &["beta.com", "alpha.com"]),
+        ("fact.a.on=no", &["beta.com"]),
+        ("has=a.note", &["alpha.com"]),
+        (
+            "fact.a.x=",
+            &["alpha.com", "beta.com", "delta.com", "epsilon.net", "gamma.com", "zeta.com"],
+        ),
+    ] {
+        let mut found = names(&mut client, query);
+        if !query.contains("sort") {
+            found.sort();
+        }
+        assert_eq!(found, expected, "{query}");
+    }
+    let (status, message) = refused(&upload(&mut client, "", "no table"));
+    assert!(status == 400 && message.contains("none of the first rows is a header"), "{message}");
+    let (status, message) =
+        refused(&upload(&mut client, "", "domain,a.x:date\nalpha.com,2026-01-01\n"));
+    assert!(status == 400 && message.contains("a.x is date in this file and int"), "{message}");
+    let (status, _) = refused(&upload(&mut client, "?currency=gold", file));
+    assert_eq!(status, 400);
+}
+
+#[test]
+fn the_operators_sources_are_seen_by_all_and_own_ones_win() {
+    let (site, server, mut owner) = served();
+    let mut other = server.client_with(&site.account("other@example.com", "api"));
+    assert_eq!(upload(&mut owner, "", "domain,acme.rank:int\nalpha.com,5\n").status, 201);
+    assert_eq!(names(&mut owner, "fact.acme.rank=5"), ["alpha.com"]);
+    assert_eq!(
+        other.get("/api/v1/drops?fact.acme.rank=5").status,
+        400,
+        "the facts of others do not exist"
+    );
+    assert_eq!(other.get(PATH).json()["count"], 0);
+
+    let file = site.write("acme.csv", "domain,acme.rank:int\nalpha.com,1\nbeta.com,2\n");
+    site.ok(&["facts", "add", file.to_str().expect("UTF-8")]);
+    crate::common::wait::until_ok(std::time::Duration::from_secs(20), || {
+        let found =
+            other.get("/api/v1/drops?view=all&fields=name&fact.acme.rank=1..&sort=fact:acme.rank");
+        match found.json()["drops"].as_array().map(Vec::len) {
+            Some(2) => Ok(()),
+            _ => Err(found.text().to_owned()),
+        }
+    });
+    assert_eq!(names(&mut other, "fact.acme.rank=1"), ["alpha.com"]);
+    assert_eq!(names(&mut owner, "fact.acme.rank=1..9"), ["alpha.com"]);
+    assert_eq!(owner.get(PATH).json()["sources"][0]["own"], true);
+    assert!(site.ok(&["facts", "list"]).contains("acme"));
+    let refused = site.run(&["facts", "remove", "nothing"]);
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    site.ok(&["facts", "remove", "acme"]);
+}
+
+#[test]
+fn facts_of_vendors_reach_neither_agents_nor_feeds() {
+    let (_site, server, mut client) = served();
+    assert_eq!(upload(&mut client, "", MAJESTIC).status, 201);
+    assert_eq!(upload(&mut client, "", "domain,acme.rank:int\nbeta.com,5\n").status, 201);
+    let search = json!({"name": "Linked", "filter": {"facts": ["majestic.tf:1.."]}});
+    let saved = client.send("POST", "/api/v1/searches", &search);
+    assert_eq!(saved.status, 201, "{}", saved.text());
+    assert_eq!(saved.json()["search"]["total"], 2);
+    assert_eq!(saved.json()["search"]["filter"], search["filter"]);
+    let id = saved.json()["search"]["id"].clone();
+    let feed = client.send("POST", "/api/v1/feeds", &json!({"searchId": id}));
+    let url = feed.json()["atom"].as_str().unwrap_or_default().to_owned();
+    let path =
+        url.split_once("/feeds/").map(|(_, path)| format!("/feeds/{path}")).expect(feed.text());
+    let read = server.client().get(&path);
+    assert_eq!(read.status, 400, "{}", read.text());
+    assert!(read.text().contains("no fact majestic.tf"), "{}", read.text());
+}
