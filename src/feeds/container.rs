@@ -65,6 +65,13 @@ pub(super) fn open(path: &Path) -> Result<ListText, FeedProblem> {
     Ok(ListText { input, head, inner_name, bytes_read })
 }
 
+/// Opens a file and unpacks it, without a conversion.
+pub(super) fn open_unpacked(path: &Path) -> Result<Input, FeedProblem> {
+    let mut file = File::open(path).map_err(FeedProblem::Read)?;
+    let container = Container::detect(&mut file)?;
+    Ok(container.unpack(file, &Arc::default())?.0)
+}
+
 /// Whether the file is plain text without a final line break, which an unfinished write may leave.
 /// Truncated packed files and JSON are detected when read.
 ///

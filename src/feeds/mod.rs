@@ -324,6 +324,14 @@ pub fn open_zone_text(path: &Path) -> Result<(String, Box<dyn Read + Send>), Fee
     opened.map(|(apex, text)| (apex, text.input))
 }
 
+/// Opens a file, compressed or not, within the same bounds as a list, and without recognising its content.
+///
+/// # Errors
+/// The file cannot be read, or is packed in another way.
+pub fn open_unpacked(path: &Path) -> Result<Box<dyn Read + Send>, FeedError> {
+    container::open_unpacked(path).map_err(|problem| FeedError::new(path, problem))
+}
+
 /// SHA-256 of a file's raw bytes, which identifies a list.
 ///
 /// # Errors
