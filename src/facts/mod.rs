@@ -5,6 +5,8 @@
 //! cells of a column how it is read (`value`, `dates`), reads the rows and merges those of one `key`. Columns that
 //! may hold personal data or secrets (`headers`) are dropped by name: no cell of them is parsed, returned or
 //! repeated in an error.
+//!
+//! [`published`] reads the files of public sources, which are too large for memory.
 
 mod columns;
 pub mod compile;
@@ -13,6 +15,7 @@ mod error;
 mod headers;
 mod key;
 mod presets;
+pub mod published;
 mod read;
 mod report;
 pub mod store;
@@ -22,6 +25,7 @@ mod value;
 #[cfg(test)]
 mod tests;
 
+use dropdex_feeds as feeds;
 use dropdex_vocab as vocab;
 
 use std::fs::File;
