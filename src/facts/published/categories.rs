@@ -9,7 +9,7 @@ use super::lines::{BadText, Line, Reader};
 use crate::vocab::name::{DomainName, NameError};
 
 /// A category: its list, and the word that is the value of the fact.
-type Category = (&'static str, &'static str);
+pub(super) type Category = (&'static str, &'static str);
 
 /// Lists of UT1, the most severe category first: a name on several lists is of the first one. Others are not read.
 pub(super) const UT1: &[Category] = &[

@@ -1,8 +1,9 @@
-//! Readers of published files with facts about names: ranks of sites, and lists of names by category. [`PublishedFacts::read`]
-//! takes the files of one edition and returns its rows in the order of their names. Files are streamed and rows are
-//! sorted on disk, so that memory does not grow with them.
+//! Readers of published files with facts about names: ranks of sites, and lists of names by category.
+//! [`PublishedFacts::read`] takes the files of one edition and returns its rows in the order of their names. Files are
+//! streamed and rows are sorted on disk, so that memory does not grow with them. [`FactsFolder`] keeps the editions.
 
 mod categories;
+mod folder;
 mod lines;
 mod ranks;
 mod sorter;
@@ -13,12 +14,14 @@ mod tests;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use self::folder::{FactsFolder, KeepError, Kept};
 pub use self::lines::{BadLine, PublishedReport};
 
 use self::lines::{Reader, peek};
 use self::sorter::{Numbers, SortedRows, Sorter};
 use crate::columns::{FactColumn, Role};
 use crate::feeds::{self, FeedError};
+use crate::store::Licence;
 use crate::value::Value;
 use crate::vocab::named::{named_enum, parse_named};
 
@@ -54,6 +57,48 @@ impl PublishedList {
         }
     }
 
+    /// Returns its title, licence and attribution.
+    const fn rights(self) -> (&'static str, Licence, &'static str) {
+        match self {
+            PublishedList::Links => (
+                "Common Crawl link ranks",
+                Licence::Open,
+                "Link ranks: Common Crawl, web graph of names",
+            ),
+            PublishedList::Visits => (
+                "Chrome top list",
+                Licence::ShareAlike,
+                "Popularity: Chrome UX Report, Google, from github.com/zakird/crux-top-lists",
+            ),
+            PublishedList::Ut1 => (
+                "UT1 categories",
+                Licence::ShareAlike,
+                "Categories: UT1 blacklists, Université Toulouse Capitole",
+            ),
+            PublishedList::Hagezi => (
+                "HaGeZi categories",
+                Licence::ShareAlike,
+                "Categories: HaGeZi DNS blocklists, github.com/hagezi/dns-blocklists",
+            ),
+        }
+    }
+
+    /// Returns its categories, the most severe one first; none of a list of ranks.
+    fn words(self) -> Vec<String> {
+        let mut words: Vec<String> =
+            self.categories().iter().map(|(_, word)| (*word).to_owned()).collect();
+        words.dedup();
+        words
+    }
+
+    const fn categories(self) -> &'static [categories::Category] {
+        match self {
+            PublishedList::Links | PublishedList::Visits => &[],
+            PublishedList::Ut1 => categories::UT1,
+            PublishedList::Hagezi => categories::HAGEZI,
+        }
+    }
+
     /// Returns the columns of its facts.
     pub fn columns(self) -> Vec<FactColumn> {
         let column = |text: &&str| match text.parse() {
@@ -64,16 +109,14 @@ impl PublishedList {
     }
 
     fn values(self, [first, second, third]: Numbers) -> Vec<Option<Value>> {
-        let word = |categories: &[(&str, &str)]| {
-            let (_, word) = categories[first as usize];
-            vec![Some(Value::Enum(word.to_owned()))]
-        };
         let int = |number: u32| Some(Value::Int(number.into()));
         match self {
             PublishedList::Links => vec![int(first), int(second), int(third)],
             PublishedList::Visits => vec![int(first)],
-            PublishedList::Ut1 => word(categories::UT1),
-            PublishedList::Hagezi => word(categories::HAGEZI),
+            PublishedList::Ut1 | PublishedList::Hagezi => {
+                let (_, word) = self.categories()[first as usize];
+                vec![Some(Value::Enum(word.to_owned()))]
+            }
         }
     }
 }
@@ -144,11 +187,8 @@ impl PublishedFacts {
                     let header = Some(ranks::VISITS_HEADER);
                     reader.file(name, input, header, u64::MAX, ranks::visits)?;
                 }
-                PublishedList::Ut1 => {
-                    categories::read(&mut reader, categories::UT1, name, &head, input)?;
-                }
-                PublishedList::Hagezi => {
-                    categories::read(&mut reader, categories::HAGEZI, name, &head, input)?;
+                PublishedList::Ut1 | PublishedList::Hagezi => {
+                    categories::read(&mut reader, list.categories(), name, &head, input)?;
                 }
             }
         }
