@@ -23,6 +23,7 @@ use crate::columns::{FactColumn, Role};
 use crate::feeds::{self, FeedError};
 use crate::store::Licence;
 use crate::value::Value;
+use crate::vocab::day::Day;
 use crate::vocab::named::{named_enum, parse_named};
 
 /// Number of rows of Common Crawl's ranks that are read unless the settings say otherwise, of about 120 million.
@@ -55,6 +56,11 @@ impl PublishedList {
             PublishedList::Ut1 => &["ut1.category:enum"],
             PublishedList::Hagezi => &["hagezi.category:enum"],
         }
+    }
+
+    /// Returns the day that the name of a file states; only names of Common Crawl's files do.
+    pub fn day_of(self, file: &str) -> Option<Day> {
+        ranks::release_day(file).filter(|_| self == PublishedList::Links)
     }
 
     /// Returns its title, licence and attribution.

@@ -1,11 +1,16 @@
 //! Lists of sites by rank: Common Crawl's domain ranks, and the top list of Chrome's users.
 
+use chrono::{Months, NaiveDate};
+
 use super::lines::{BadText, Line};
+use crate::vocab::day::Day;
 use crate::vocab::name::{DomainName, host_of_address};
 
 /// Header of Common Crawl's domain ranks. `harmonicc` is the harmonic centrality, `pr` the PageRank.
 pub(super) const LINKS_HEADER: &str =
     "#harmonicc_pos\t#harmonicc_val\t#pr_pos\t#pr_val\t#host_rev\t#n_hosts";
+const MONTHS: [&str; 12] =
+    ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 /// Header of the top list.
 pub(super) const VISITS_HEADER: &str = "origin,rank";
 
@@ -40,8 +45,44 @@ pub(super) fn visits(line: &str) -> Result<Line, BadText> {
     Line::of(DomainName::of_host(host.ok_or(BadText::Origin)?), [bucket, 0, 0])
 }
 
+/// Returns the last day of the months of a release, which the name of its file states:
+/// `cc-main-2025-26-nov-dec-jan-domain-ranks.txt.gz`.
+pub(super) fn release_day(file: &str) -> Option<Day> {
+    let parts: Vec<&str> = file.strip_prefix("cc-main-")?.split('-').collect();
+    let (&year, rest) = parts.split_first()?;
+    let month = |text: &&str| MONTHS.iter().position(|month| month == text);
+    let last = rest.iter().filter_map(month).next_back()? as u32 + 1;
+    let first: i32 = year.parse().ok().filter(|_| year.len() == 4)?;
+    let year = match rest.first()?.parse::<i32>() {
+        Ok(second) => first - first % 100 + second,
+        Err(_) => first,
+    };
+    let date = NaiveDate::from_ymd_opt(year, last, 1)?.checked_add_months(Months::new(1))?;
+    Day::from_date(date.pred_opt()?)
+}
+
 fn number(text: &str, column: &'static str) -> Result<u32, BadText> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|number| is_plain && *number > 0);
     number.ok_or(BadText::Number(column))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_is_of_the_last_day_of_its_months() {
+        for (file, day) in [
+            ("cc-main-2026-mar-apr-may-domain-ranks.txt.gz", "2026-05-31"),
+            ("cc-main-2025-26-nov-dec-jan-domain-ranks.txt.gz", "2026-01-31"),
+            ("cc-main-2026-feb-domain-ranks.txt.gz", "2026-02-28"),
+        ] {
+            assert_eq!(release_day(file), day.parse().ok(), "{file}");
+        }
+        for file in ["", "cc-main-", "cc-main-26-may", "cc-main-2026-maybe-domain", "ranks.txt.gz"]
+        {
+            assert_eq!(release_day(file), None, "{file}");
+        }
+    }
 }
