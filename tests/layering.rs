@@ -23,7 +23,10 @@ const MAY_IMPORT: &[(&str, &str)] = &[
     // Connections and deadlines: the server can refuse requests, but does not know their meaning.
     ("server", "vocab telemetry service edge"),
     // A setting is parsed into the type that the code using it takes.
-    ("config", "vocab feeds zones index intake telemetry outbound sources web server cluster"),
+    (
+        "config",
+        "vocab feeds facts zones index intake telemetry outbound sources web server cluster",
+    ),
     // A server of a cluster: its log, its peers, the lead, and files for all nodes.
     ("nodes", "vocab corpus index intake changes cluster accounts outbound workers config"),
 ];

@@ -8,6 +8,7 @@ use tokio::task::JoinSet;
 use super::fetcher;
 use crate::changes::Appender;
 use crate::config::Config;
+use crate::facts::published::FactsFolder;
 use crate::intake::inbox::Inbox;
 use crate::intake::queue::Queue;
 use crate::intake::tables::TablesFolder;
@@ -111,6 +112,7 @@ impl Work {
             fetcher: fetcher(&self.config)?,
             folder: Folder::new(&site.data),
             tables: TablesFolder::new(&site.data),
+            facts: FactsFolder::new(&site.data),
             intake: self.queue.clone(),
         };
         Ok(Worker::new(runner, self.config.sources.clone(), Arc::clone(&self.app.status.sources)))

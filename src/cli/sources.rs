@@ -15,13 +15,14 @@ use crate::app;
 use crate::cli::admin_client::{Local, run_task};
 use crate::cli::{WrongUsage, print_json};
 use crate::config::Config;
+use crate::facts::published::FactsFolder;
 use crate::intake::outcome::{Outcome, one_line};
 use crate::intake::request::{Rebuild, Task};
 use crate::intake::tables::TablesFolder;
 use crate::outbound::guard::UNRESOLVED;
 use crate::sources::fetch::FetchError;
 use crate::sources::presets::Class;
-use crate::sources::run::{Checked, Intake, Report, RunOutcome, Runner, check};
+use crate::sources::run::{self, Checked, Intake, Report, RunOutcome, Runner, check};
 use crate::sources::settings::Source;
 use crate::sources::state::{Approval, Choice, Folder, TableUse, View};
 use crate::vocab::similar;
@@ -74,6 +75,11 @@ enum SourcesCommand {
         #[command(flatten)]
         local: Local,
     },
+    /// Put an edition of facts into use that was held back, because it has fewer than half of the names
+    Accept {
+        /// Name of a source
+        name: String,
+    },
     /// Try sources without keeping anything: is the list there, in the right format, with how many rows
     Check {
         /// Names of sources [default: all enabled ones or, if none, all that need no account]
@@ -98,6 +104,7 @@ pub fn run(args: SourcesArgs, config: &Config) -> anyhow::Result<()> {
         }
         SourcesCommand::Disable { names } => disable(config, &folder, &names),
         SourcesCommand::Fetch { names, json, local } => fetch(config, &folder, &names, json, local),
+        SourcesCommand::Accept { name } => accept(config, &folder, name),
         SourcesCommand::Check { names, json } => check_all(config, &folder, &names, json),
     }
 }
@@ -105,8 +112,8 @@ pub fn run(args: SourcesArgs, config: &Config) -> anyhow::Result<()> {
 impl SourcesArgs {
     /// Whether the command writes to the data folder.
     pub fn writes_files(&self) -> bool {
-        use SourcesCommand::{Disable, Enable, Fetch};
-        matches!(self.command, Enable { .. } | Disable { .. } | Fetch { .. })
+        use SourcesCommand::{Accept, Disable, Enable, Fetch};
+        matches!(self.command, Enable { .. } | Disable { .. } | Fetch { .. } | Accept { .. })
     }
 }
 
@@ -421,6 +428,7 @@ fn fetch(
         fetcher: app::fetcher(config)?,
         folder: folder.clone(),
         tables: TablesFolder::new(&config.site().data),
+        facts: FactsFolder::new(&config.site().data),
         intake: Here(Arc::new(Mutex::new((local, config.clone())))),
     };
     let (reports, generation) = Runtime::new()?.block_on(async {
@@ -445,6 +453,16 @@ fn fetch(
     fail_with(reports.iter().map(|report| report.error.as_deref()))
 }
 
+fn accept(config: &Config, folder: &Folder, name: String) -> anyhow::Result<()> {
+    let views = named(folder.views(&config.sources)?, &[name])?;
+    let facts = FactsFolder::new(&config.site().data);
+    for View { source, .. } in &views {
+        let names = run::accept(folder, &facts, source, config.clock.now())?;
+        writeln!(stdout(), "{:<12} facts about {names} names are in use", source.name)?;
+    }
+    Ok(())
+}
+
 /// Fails if any source failed. The error names the remedy if it is the same for all.
 fn fail_with<'a>(errors: impl ExactSizeIterator<Item = Option<&'a str>>) -> anyhow::Result<()> {
     let all = errors.len();
@@ -464,6 +482,9 @@ fn fail_with<'a>(errors: impl ExactSizeIterator<Item = Option<&'a str>>) -> anyh
 fn print_report(report: &Report) -> anyhow::Result<()> {
     let Report { source, outcome, rows, rejected, compared, error, .. } = report;
     let text = match outcome {
+        RunOutcome::Added if report.editions > 0 => {
+            format!("new facts about {rows} names, rejected {rejected} lines")
+        }
         RunOutcome::Added if report.lists == 0 => {
             format!("a newer table of {rows} entries takes effect when the server starts")
         }

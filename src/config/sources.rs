@@ -9,9 +9,10 @@ use chrono::TimeDelta;
 use serde::Deserialize;
 
 use crate::config::number::Bounded;
+use crate::facts::published::{PublishedList, TOP_DEFAULT};
 use crate::feeds::Format;
 use crate::outbound::settings::SecretSource;
-use crate::sources::presets::{Class, Flow, PRESETS, Packing, TRANSFER_MIB_MAX, Terms};
+use crate::sources::presets::{Class, Content, Flow, PRESETS, Packing, TRANSFER_MIB_MAX, Terms};
 use crate::sources::schedule::Schedule;
 use crate::sources::settings::{Address, Contact, Login, Settings, Source};
 use crate::vocab::day::Day;
@@ -25,6 +26,8 @@ const IDLE_SECONDS_MAX: u32 = 3_600;
 const MIB_DEFAULT: u32 = 256;
 /// Five times the largest compressed zone file.
 const MIB_MAX: u32 = 25 << 10;
+/// More rows than Common Crawl's ranks have.
+const TOP_MAX: u32 = 1_000_000_000;
 const NAME_MAX: usize = 40;
 
 /// The section `[sources]`: settings shared by all sources, and one table per source.
@@ -54,6 +57,7 @@ struct SourceFile {
     max_mib: Option<Bounded<1, MIB_MAX>>,
     login_url: Option<String>,
     zones: Option<Vec<String>>,
+    top: Option<Bounded<1, TOP_MAX>>,
     terms: Option<String>,
     licence: Option<String>,
     internal: Option<bool>,
@@ -122,7 +126,8 @@ impl SourceFile {
             days: (-1, 0),
             newest_only: false,
             flow: Flow::Direct,
-            table: None,
+            content: Content::Names,
+            top: TOP_DEFAULT,
             format: None,
             packing: Packing::Any,
             schedule: Schedule::daily(6, 0),
@@ -182,6 +187,11 @@ impl SourceFile {
             let is_name = zone.split('.').all(is_label);
             ensure!(is_name, "zones: `{zone}` is not a TLD such as com or xn--p1ai");
             source.zones.push(zone);
+        }
+        if let Some(top) = self.top {
+            let has_ranks = source.content == Content::Facts(PublishedList::Links);
+            ensure!(has_ranks, "top is a setting of cc-ranks");
+            source.top = top.get();
         }
         if let Some(format) = self.format {
             let format: Format = format.parse().context("format")?;
@@ -260,6 +270,7 @@ mod tests {
             "[sources]\ncontact = \"ops@example.com\"\nallow = [\"127.0.0.1:9000\"]\nidle_seconds = 5\n\
              [sources.uk-nominet]\nenabled = true\nurl = \"http://127.0.0.1:9000/uk.csv.gz\"\n\
              schedule = \"every 1h\"\n\
+             [sources.cc-ranks]\ntop = 1000\n\
              [sources.mine]\nurl = [\"https://a.example/{date}.csv?key=1\"]\nformat = \"names\"\n\
              username = \"me\"\npassword_file = \"secret\"\nmax_mib = 3\nlicence = \"CC-BY-4.0\"\n",
         );
@@ -268,6 +279,7 @@ mod tests {
         let uk = source(&settings, "uk-nominet");
         assert_eq!((uk.enabled, uk.schedule), (Some(true), Schedule::hours(1)));
         assert!(uk.head_first && uk.checksum, "only the address changes");
+        assert_eq!(source(&settings, "cc-ranks").top, 1_000);
         let mine = source(&settings, "mine");
         assert_eq!(mine.enabled, Some(true));
         assert_eq!((mine.class, mine.max_bytes), (Class::Own, 3 << 20));
@@ -287,6 +299,8 @@ mod tests {
             ("[sources.mine]\nurl = \"https://u:p@a.example/x\"", "no user"),
             ("[sources.mine]\nurl = \"https://a.example/{day}\"", "{date}"),
             ("[sources.mine]\nurl = []", "empty"),
+            ("[sources.crux]\ntop = 1000", "top is a setting of cc-ranks"),
+            ("[sources.cc-ranks]\ntop = 0", "top"),
             ("[sources.mine]\nurl = \"https://a.example/\"\nformat = \"xls\"", "xls"),
             ("[sources.mine]\nurl = \"https://a.example/\"\nformat = \"zone-pair\"", "two files"),
             ("[sources.mine]\nurl = \"https://a.example/\"\nschedule = \"hourly\"", "hourly"),

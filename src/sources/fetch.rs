@@ -51,6 +51,8 @@ const REDIRECTS_MAX: usize = 5;
 const COOKIES_MAX: usize = 10;
 /// Maximum bytes of a checksum file or of a response with a link.
 const SMALL_MAX: usize = 64 << 10;
+/// Maximum bytes of the list of web graphs, each of which takes about 1 KiB.
+const GRAPHS_MAX: usize = 1 << 20;
 /// Maximum length of an ETag or date that is stored and sent back.
 const TAG_BYTES_MAX: usize = 256;
 /// Pause after a 429 without `Retry-After`.
@@ -391,6 +393,7 @@ impl Fetcher {
                 Some(list) => list,
                 None => return Ok(Fetched::Early),
             },
+            Flow::WebGraph => self.web_graph(source, url).await?,
             Flow::Direct | Flow::Pages | Flow::Czds | Flow::Transfer => url.clone(),
         };
         let part = part_of(url, folder);
@@ -536,6 +539,33 @@ impl Fetcher {
         list.set_query(None);
         list.set_fragment(Some(&format!("tranco_{id}_{day}.csv.zip")));
         Ok(daily.available.then_some(list))
+    }
+
+    /// Requests the URL of the ranks of Common Crawl's newest web graph. Its files are on the host `data` beside
+    /// `index`; a mirror has them on its own.
+    async fn web_graph(&self, source: &Source, url: &Url) -> Result<Url, FetchError> {
+        #[derive(Deserialize)]
+        struct Graph {
+            id: String,
+        }
+        let no_link = |why: &str| FetchError::NoLink(why.to_owned());
+        let text = self.text(source, Ask::get(url), GRAPHS_MAX).await?;
+        let graphs: Vec<Graph> =
+            serde_json::from_str(&text).map_err(|err| no_link(&err.to_string()))?;
+        let Graph { id } = graphs.first().ok_or_else(|| no_link("it lists no web graph"))?;
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        if id.is_empty() || id.len() > FILE_NAME_MAX / 2 || !id.bytes().all(is_plain) {
+            return Err(no_link("the name of the newest web graph is not one"));
+        }
+        let mut ranks = url.clone();
+        let beside = url.host_str().and_then(|host| host.strip_prefix("index."));
+        if let Some(domain) = beside {
+            let host = format!("data.{domain}");
+            ranks.set_host(Some(&host)).map_err(|err| no_link(&err.to_string()))?;
+        }
+        ranks.set_path(&format!("projects/hyperlinkgraph/{id}/domain/{id}-domain-ranks.txt.gz"));
+        ranks.set_query(None);
+        Ok(ranks)
     }
 
     /// Returns a response of at most `max` bytes as text.
@@ -886,7 +916,7 @@ pub(super) fn part_of(url: &Url, folder: &Path) -> PathBuf {
 
 /// Returns the file name of a URL: its fragment or, without one, the last segment of its path. The
 /// file name may contain the date or name of the list.
-fn file_name(url: &Url) -> String {
+pub(super) fn file_name(url: &Url) -> String {
     let last = url.path().rsplit('/').next().unwrap_or_default();
     let last = url.fragment().unwrap_or(last);
     let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');

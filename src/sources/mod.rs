@@ -15,6 +15,7 @@ pub mod settings;
 pub mod state;
 pub mod worker;
 
+use dropdex_facts as facts;
 use dropdex_feeds as feeds;
 use dropdex_intake as intake;
 use dropdex_outbound as outbound;

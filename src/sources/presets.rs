@@ -1,6 +1,7 @@
 //! The known sources, with URLs, times and terms as stated by their publishers
 //! (`data/docs/sources.md`).
 
+use crate::facts::published::PublishedList;
 use crate::feeds::Format;
 use crate::schedule::Schedule;
 use crate::vocab::tables::Table;
@@ -38,6 +39,16 @@ pub enum Packing {
     Zip,
 }
 
+/// Content of the files of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Names, which enter the corpus.
+    Names,
+    Table(Table),
+    /// Facts about names.
+    Facts(PublishedList),
+}
+
 /// How a list is obtained from its URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
@@ -47,6 +58,8 @@ pub enum Flow {
     Link(&'static str),
     /// The URL returns JSON with the identifier of Tranco's daily list.
     Tranco,
+    /// The URL returns JSON with the identifiers of Common Crawl's web graphs, newest first.
+    WebGraph,
     /// The URL returns pages of JSON; `nextPage` tells whether another page exists.
     Pages,
     /// The URL gives a name server and a zone to transfer (AXFR): `axfr://zone.internet.ee/ee`.
@@ -68,8 +81,7 @@ pub struct Preset {
     /// Whether lists are cumulative, so that only the newest is fetched.
     pub newest_only: bool,
     pub flow: Flow,
-    /// The kind of table, if the source is not a list of names.
-    pub table: Option<Table>,
+    pub content: Content,
     pub format: Format,
     pub packing: Packing,
     pub schedule: Schedule,
@@ -95,7 +107,7 @@ const PLAIN: Preset = Preset {
     days: (0, 0),
     newest_only: false,
     flow: Flow::Direct,
-    table: None,
+    content: Content::Names,
     format: Format::Names,
     packing: Packing::Any,
     schedule: Schedule::daily(6, 0),
@@ -131,6 +143,9 @@ const RANKED: Preset = Preset {
     schedule: Schedule::daily(4, 50),
     ..PLAIN
 };
+
+/// A list of facts, which is published once a month or a day, and downloaded when it has changed.
+const FACTS: Preset = Preset { class: Class::Terms, schedule: Schedule::hours(7 * 24), ..PLAIN };
 
 /// A zone whose registry permits transfers to anyone.
 const TRANSFER: Preset =
@@ -262,7 +277,7 @@ pub static PRESETS: &[Preset] = &[
         name: "psl",
         about: "The Public Suffix List: where the registrable part of a name starts",
         urls: &["https://publicsuffix.org/list/public_suffix_list.dat"],
-        table: Some(Table::Suffixes),
+        content: Content::Table(Table::Suffixes),
         schedule: Schedule::daily(5, 10),
         terms: "Mozilla Public License 2.0; to be fetched from this address only, at most once a day.",
         ..TABLE
@@ -271,7 +286,7 @@ pub static PRESETS: &[Preset] = &[
         name: "iana-tlds",
         about: "IANA: the TLDs of the root zone",
         urls: &["https://data.iana.org/TLD/tlds-alpha-by-domain.txt"],
-        table: Some(Table::Delegated),
+        content: Content::Table(Table::Delegated),
         schedule: Schedule::daily(8, 20),
         terms: "Public list of IANA; no licence was found beside it.",
         ..TABLE
@@ -280,7 +295,7 @@ pub static PRESETS: &[Preset] = &[
         name: "icann-gtlds",
         about: "ICANN: the contracts of gTLDs, which say which are for one brand only",
         urls: &["https://www.icann.org/resources/registries/gtlds/v2/gtlds.json"],
-        table: Some(Table::Gtlds),
+        content: Content::Table(Table::Gtlds),
         schedule: Schedule::daily(8, 30),
         terms: "Public table of ICANN; no licence was found beside it.",
         ..TABLE
@@ -439,6 +454,53 @@ pub static PRESETS: &[Preset] = &[
         schedule: Schedule::daily(8, 30),
         terms: "Redistributes the lists of WhoisDS; the code is under the MIT licence.",
         ..REGISTERED
+    },
+    Preset {
+        name: "cc-ranks",
+        about: "Common Crawl: ranks of 10 million names by the links between them, as facts",
+        urls: &["https://index.commoncrawl.org/graphinfo.json"],
+        flow: Flow::WebGraph,
+        content: Content::Facts(PublishedList::Links),
+        packing: Packing::Gzip,
+        max_mib: 4 << 10,
+        terms: "Common Crawl's terms of use (https://commoncrawl.org/terms-of-use); name it as the source where you \
+                show ranks. The file is big: about 2.5 GB, once a month.",
+        ..FACTS
+    },
+    Preset {
+        name: "crux",
+        about: "Chrome UX Report: the million sites that Chrome's users visit most, in buckets, as facts",
+        urls: &[
+            "https://raw.githubusercontent.com/zakird/crux-top-lists/main/data/global/current.csv.gz",
+        ],
+        content: Content::Facts(PublishedList::Visits),
+        packing: Packing::Gzip,
+        terms: "Published by Google under a Creative Commons licence with attribution, and kept by researchers; share \
+                derived lists alike.",
+        ..FACTS
+    },
+    Preset {
+        name: "ut1",
+        about: "Université Toulouse Capitole: names by category, such as adult and gambling, as facts",
+        urls: &["https://dsi.ut-capitole.fr/blacklists/download/blacklists.tar.gz"],
+        content: Content::Facts(PublishedList::Ut1),
+        packing: Packing::Gzip,
+        terms: "CC BY-SA, Université Toulouse Capitole: name it as the source, share derived lists alike.",
+        ..FACTS
+    },
+    Preset {
+        name: "hagezi",
+        about: "HaGeZi: names by category, such as threats and gambling, as facts",
+        urls: &[
+            "https://raw.githubusercontent.com/hagezi/dns-blocklists/main/domains/tif.txt",
+            "https://raw.githubusercontent.com/hagezi/dns-blocklists/main/domains/fake.txt",
+            "https://raw.githubusercontent.com/hagezi/dns-blocklists/main/domains/anti.piracy.txt",
+            "https://raw.githubusercontent.com/hagezi/dns-blocklists/main/domains/nsfw.txt",
+            "https://raw.githubusercontent.com/hagezi/dns-blocklists/main/domains/gambling.txt",
+        ],
+        content: Content::Facts(PublishedList::Hagezi),
+        terms: "GPL 3.0, HaGeZi: name it as the source, share derived lists alike.",
+        ..FACTS
     },
     Preset {
         name: "czds",

@@ -10,15 +10,17 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 use url::Url;
 
+use crate::facts::published::{FactsFolder, ListFile, PublishedFacts, PublishedList};
 use crate::feeds::{Feed, FeedError, FeedProblem, Format, ReadOptions, Row};
 use crate::fetch::{Download, FetchError, Fetched, Fetcher};
 use crate::intake::outcome::{ListOutcome, Outcome, one_line};
 use crate::intake::queue::Queue;
 use crate::intake::request::{Ingest, Lists, Task};
 use crate::intake::tables::{KeepError, TablesFolder};
-use crate::presets::Flow;
+use crate::presets::{Content, Flow};
 use crate::settings::{Source, shown, zone_of};
-use crate::state::{Folder, Known, Retry, SourceState};
+use crate::state::{Folder, Held, Known, Retry, SourceState};
+use crate::vocab::day::Day;
 use crate::vocab::named::named_enum;
 use crate::vocab::new_file;
 use crate::vocab::tables::{Published, Table};
@@ -27,6 +29,8 @@ use crate::{czds, fetch, state};
 /// Files in the folder of a source that persist between runs.
 const KEPT: [&str; 3] = [state::STATE, state::LOCK, czds::TOKEN];
 const REFUSED: &str = "refused";
+/// Folder of the lists of a source whose lists together are one edition.
+const LISTS: &str = "lists";
 /// Maximum number of failures of a run that are reported in full.
 const FAILURES_NAMED: usize = 5;
 /// Maximum number of pages of a list.
@@ -52,6 +56,7 @@ pub struct Runner<I> {
     pub fetcher: Fetcher,
     pub folder: Folder,
     pub tables: TablesFolder,
+    pub facts: FactsFolder,
     pub intake: I,
 }
 
@@ -60,7 +65,7 @@ named_enum! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "snake_case")]
     pub enum RunOutcome {
-        /// The corpus has a new list, or the next start has a new table.
+        /// The corpus has a new list, the next start has a new table, or new facts are in use.
         Added = "added",
         /// All lists are unchanged.
         #[default]
@@ -86,6 +91,8 @@ pub struct Report {
     /// Number of zone files and registry lists that were compared with earlier ones. On most days, this
     /// results in drops.
     pub compared: u32,
+    /// Number of new editions of facts.
+    pub editions: u32,
     pub error: Option<String>,
     /// Warnings about the fetched lists.
     pub warnings: Vec<String>,
@@ -175,8 +182,13 @@ impl<I: Intake> Runner<I> {
         let folder = lease.folder.as_path();
         let mut state = self.folder.state(&source.name);
         tidy(folder, &state).with_context(|| folder.display().to_string())?;
-        if source.table.is_some_and(|table| !self.tables.holds(table)) {
-            // The table's file was removed, so the compiled-in copy is in use.
+        let is_removed = match source.content {
+            Content::Names => false,
+            // The compiled-in copy is in use.
+            Content::Table(table) => !self.tables.holds(table),
+            Content::Facts(list) => !self.facts.holds(list),
+        };
+        if is_removed {
             state.held.clear();
             state.version = None;
         }
@@ -329,19 +341,22 @@ impl<I: Intake> SourceRun<'_, I> {
             Flow::Pages => next_page(url, &path),
             _ => None,
         };
-        let used = match self.source.table {
-            Some(table) => self.keep_table(table, &path),
-            None => self.ingest(url, &path).await,
+        let used = match self.source.content {
+            Content::Names => self.ingest(url, &path).await,
+            Content::Table(table) => self.keep_table(table, &path),
+            Content::Facts(list) => self.keep_facts(list, url, &path, &held).await,
         };
-        // The next run downloads the needed files anyway.
+        // The next run downloads the needed files anyway. Files of facts may be gigabytes in size.
+        let is_facts = matches!(self.source.content, Content::Facts(_));
         let put_away = match &used {
-            Ok(Some(_)) => keep_refused(&path),
+            Ok(Some(_)) if !is_facts => keep_refused(&path),
             _ => fs::remove_file(&path),
         };
         put_away.with_context(|| path.display().to_string())?;
         let (refused, url) = (used?, url.as_str().to_owned());
         // A zone may be downloaded only once in 24 hours, even if the file was unusable.
-        let is_final = self.source.table.is_some() || self.source.pause > TimeDelta::zero();
+        let is_final =
+            self.source.content != Content::Names || self.source.pause > TimeDelta::zero();
         match refused {
             None => {
                 self.state.refused.remove(&url);
@@ -375,6 +390,58 @@ impl<I: Intake> SourceRun<'_, I> {
                 Ok(Some(format!("the table is not used, and the previous one stays: {err}")))
             }
         }
+    }
+
+    /// Compiles the facts of a new file, and of the other lists of the source. Returns why the file is refused or held
+    /// back, if it is.
+    async fn keep_facts(
+        &mut self,
+        list: PublishedList,
+        url: &Url,
+        path: &Path,
+        held: &Held,
+    ) -> anyhow::Result<Option<String>> {
+        let today = self.runner.fetcher.clock.today();
+        let (urls, lists) = (self.source.urls(today), self.folder.join(LISTS));
+        let other = |other: &Url| {
+            let name = fetch::file_name(other);
+            ListFile { path: lists.join(&name), name }
+        };
+        let name =
+            path.file_name().map_or_else(String::new, |it| it.to_string_lossy().into_owned());
+        let as_of = list.day_of(&name).or_else(|| day_of(held)).unwrap_or(today).min(today);
+        let new = ListFile { name: name.clone(), path: path.to_owned() };
+        let others = urls.iter().filter(|it| *it != url).map(other);
+        let files: Vec<ListFile> =
+            std::iter::once(new).chain(others).filter(|file| file.path.exists()).collect();
+        let (folder, top) = (self.runner.facts.clone(), self.source.top);
+        let keep = move || folder.keep(list, &files, top, as_of);
+        let kept = match tokio::task::spawn_blocking(keep).await.context("a reader panicked")? {
+            Err(err) if err.is_of_the_files() => {
+                return Ok(Some(format!(
+                    "the facts are not used, and the previous ones stay: {err}"
+                )));
+            }
+            kept => kept?,
+        };
+        if urls.len() > 1 {
+            let held = lists.join(&name);
+            new_file::create_folder(&lists)
+                .and_then(|()| if held.exists() { fs::remove_file(&held) } else { Ok(()) })
+                .and_then(|()| fs::hard_link(path, &held))
+                .with_context(|| held.display().to_string())?;
+        }
+        let (names, source) = (kept.names, &self.source.name);
+        if let Some(in_use) = kept.held_back_by {
+            return Ok(Some(format!(
+                "the new edition has {names} names, fewer than half of the {in_use} in use, and is held back; check \
+                 the list of the publisher, then accept it with `dropdex sources accept {source}`"
+            )));
+        }
+        self.report.outcome = RunOutcome::Added;
+        self.report.editions += 1;
+        (self.report.rows, self.report.rejected) = (names, kept.report.refused_lines);
+        Ok(None)
     }
 
     /// Ingests a list. Returns why the list is refused, if it is.
@@ -466,8 +533,18 @@ pub fn runs_total(source: &str, outcome: RunOutcome) -> metrics::Counter {
 impl Report {
     /// Logs and counts a run in a server.
     pub fn record(&self) {
-        let Report { source, outcome, lists, rows, rejected, compared, error, warnings, next_run } =
-            self;
+        let Report {
+            source,
+            outcome,
+            lists,
+            rows,
+            rejected,
+            compared,
+            editions,
+            error,
+            warnings,
+            next_run,
+        } = self;
         let next = next_run.map(|next| next.to_rfc3339()).unwrap_or_default();
         match (outcome, error) {
             (RunOutcome::Failed, Some(error)) => {
@@ -476,6 +553,9 @@ impl Report {
                 } else {
                     tracing::warn!(source, error, next, "a source was not fetched");
                 }
+            }
+            (RunOutcome::Added, _) if *editions > 0 => {
+                tracing::info!(source, names = rows, rejected, "a source has new facts");
             }
             (RunOutcome::Added, _) if *lists == 0 => {
                 tracing::info!(
@@ -497,6 +577,37 @@ impl Report {
         }
         runs_total(source, *outcome).increment(1);
     }
+}
+
+/// Returns the day that the server states for a file.
+fn day_of(held: &Held) -> Option<Day> {
+    let date = DateTime::parse_from_rfc2822(held.last_modified.as_deref()?).ok()?;
+    Day::from_instant(date.to_utc())
+}
+
+/// Puts the edition of a source that is held back into use. Returns its number of names.
+///
+/// # Errors
+/// No edition is held back, the source is being fetched, or a file cannot be written.
+pub fn accept(
+    folder: &Folder,
+    facts: &FactsFolder,
+    source: &Source,
+    now: DateTime<Utc>,
+) -> anyhow::Result<u64> {
+    let name = &source.name;
+    let Content::Facts(list) = source.content else {
+        bail!("{name} is not a source of facts; only editions of facts are held back");
+    };
+    let Some(_lease) = folder.lease(name)? else {
+        bail!("{name} is being fetched; try again later");
+    };
+    let Some(names) = facts.accept(list)? else { bail!("no edition of {name} is held back") };
+    let mut state = folder.state(name);
+    state.refused.clear();
+    (state.problem, state.last_list, state.rows) = (None, Some(now), names);
+    folder.set_state(name, &state)?;
+    Ok(names)
 }
 
 /// Removes leftovers of a killed process: drafts, and downloads that were not ingested.
@@ -589,15 +700,18 @@ pub async fn check(fetcher: &Fetcher, source: &Source) -> anyhow::Result<Vec<Che
             checked.push(Checked { url: shown(&url), ..Checked::default() });
             continue;
         };
-        let (format, table) = (source.format, source.table);
+        let (format, content, top) = (source.format, source.content, source.top);
         let (now, today) = (fetcher.clock.now(), fetcher.clock.today());
-        let read = move || match table {
-            Some(table) => {
+        let read = move || match content {
+            Content::Table(table) => {
                 let published = Published::parse(table, &fs::read(&path)?, String::new())?;
                 let version = published.check(today)?.as_str();
                 Ok((format!("{table} {version}"), published.entries as u64, 0))
             }
-            None => count(path, ReadOptions { format, drop_date: None, observed_at: None, now }),
+            Content::Facts(list) => count_facts(list, path, top),
+            Content::Names => {
+                count(path, ReadOptions { format, drop_date: None, observed_at: None, now })
+            }
         };
         let (format, rows, rejected) = tokio::task::spawn_blocking(read).await??;
         checked.push(Checked {
@@ -626,6 +740,15 @@ fn count(path: PathBuf, options: ReadOptions) -> anyhow::Result<(String, u64, u6
         }
         feed => count_rows(feed?, options.format),
     }
+}
+
+/// Returns the kind, usable lines and refused lines of a file of facts.
+fn count_facts(list: PublishedList, path: PathBuf, top: u64) -> anyhow::Result<(String, u64, u64)> {
+    let scratch = path.parent().unwrap_or(Path::new(".")).to_owned();
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let read = PublishedFacts::read(list, &[ListFile { name, path }], top, &scratch)?;
+    let lines = read.report.lines - read.report.refused_lines;
+    Ok((format!("facts {list}"), lines, read.report.refused_lines))
 }
 
 fn count_rows<T>(feed: Feed<T>, format: Option<Format>) -> anyhow::Result<(String, u64, u64)> {

@@ -10,14 +10,14 @@ use indexmap::IndexSet;
 use serde::Deserialize;
 use url::Url;
 
+use crate::facts::published::TOP_DEFAULT;
 use crate::feeds::Format;
 use crate::outbound::settings::SecretSource;
-use crate::presets::{CZDS_LOGIN_URL, Class, Flow, Packing, Preset, Terms};
+use crate::presets::{CZDS_LOGIN_URL, Class, Content, Flow, Packing, Preset, Terms};
 use crate::schedule::Schedule;
 use crate::vocab::day::Day;
 use crate::vocab::net::AllowList;
 use crate::vocab::origin::Origin;
-use crate::vocab::tables::Table;
 
 /// Maximum bytes of a URL.
 const ADDRESS_MAX: usize = 2_048;
@@ -63,8 +63,9 @@ pub struct Source {
     /// Whether lists are cumulative, so that only the newest is fetched.
     pub newest_only: bool,
     pub flow: Flow,
-    /// The kind of table, if it is not a list of names.
-    pub table: Option<Table>,
+    pub content: Content,
+    /// Number of rows that are read of ranks by links.
+    pub top: u64,
     /// Format of the lists; `None` detects it.
     pub format: Option<Format>,
     pub packing: Packing,
@@ -104,7 +105,8 @@ impl From<&Preset> for Source {
             days: preset.days,
             newest_only: preset.newest_only,
             flow: preset.flow,
-            table: preset.table,
+            content: preset.content,
+            top: TOP_DEFAULT,
             format: Some(preset.format),
             packing: preset.packing,
             schedule: preset.schedule,
@@ -158,7 +160,7 @@ impl Source {
         match self.flow {
             Flow::Czds => zone_of(url),
             Flow::Transfer => Some(url.path().trim_matches(['/', '.']).to_ascii_lowercase()),
-            Flow::Direct | Flow::Link(_) | Flow::Tranco | Flow::Pages => None,
+            Flow::Direct | Flow::Link(_) | Flow::Tranco | Flow::WebGraph | Flow::Pages => None,
         }
     }
 

@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use crate::presets::Content;
 use crate::settings::{Settings, Source};
 use crate::vocab::named::named_enum;
 use crate::vocab::new_file;
@@ -494,7 +495,8 @@ impl View {
 
     /// Returns which table this process uses, if the source is a fetched table.
     pub fn table_use(&self) -> Option<TableUse> {
-        let (table, held) = (self.source.table?, self.state.version.as_ref()?);
+        let Content::Table(table) = self.source.content else { return None };
+        let held = self.state.version.as_ref()?;
         Some(match tables::in_use(table) {
             Some(used) if used.is_fixed => TableUse::Overridden,
             Some(used) if used.version.as_ref() == Some(held) => TableUse::InUse,
