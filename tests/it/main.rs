@@ -44,6 +44,7 @@ mod outcomes;
 mod own_facts;
 mod owned_pages;
 mod pages;
+mod published;
 mod popularity;
 mod races;
 mod reading;

@@ -132,7 +132,7 @@ fn publishers(quality: &'static str) -> Receiver {
     })
 }
 
-fn serve_list(request: &Seen, body: Vec<u8>) -> Reply {
+pub(crate) fn serve_list(request: &Seen, body: Vec<u8>) -> Reply {
     let tag = format!("\"{}\"", &sha256(&body)[..16]);
     let headers = vec![("ETag", tag.clone())];
     if request.header("if-none-match") == tag {
@@ -154,7 +154,7 @@ fn settings(site: &Site, server: &Receiver) -> String {
     site.settings(&toml)
 }
 
-fn sources_section(server: &Receiver) -> String {
+pub(crate) fn sources_section(server: &Receiver) -> String {
     format!(
         "[sources]\ncontact = \"ops@example.com\"\nallow = [\"{}\"]\nidle_seconds = 1\n",
         server.address()
@@ -170,19 +170,19 @@ fn one_source(server: &Receiver, path: &str, more: &str) -> (Site, String) {
     (site, settings)
 }
 
-fn run(site: &Site, settings: &str, args: &[&str]) -> Finished {
+pub(crate) fn run(site: &Site, settings: &str, args: &[&str]) -> Finished {
     site.run(&[&["--today", DAY, "--config", settings, "sources"], args].concat())
 }
 
 /// Runs `sources fetch NAME` and returns the report of the first source.
-fn fetch(site: &Site, settings: &str, name: &str) -> Value {
+pub(crate) fn fetch(site: &Site, settings: &str, name: &str) -> Value {
     let finished = run(site, settings, &["fetch", name, "--json"]);
     let Ok(printed) = serde_json::from_str::<Value>(&finished.stdout) else { panic!("{finished}") };
     assert_eq!(finished.code == Some(0), printed["sources"][0]["error"].is_null(), "{finished}");
     printed["sources"][0].clone()
 }
 
-fn listed(site: &Site, settings: &str, name: &str) -> Value {
+pub(crate) fn listed(site: &Site, settings: &str, name: &str) -> Value {
     let finished = run(site, settings, &["list", "--json"]);
     let all: Vec<Value> = serde_json::from_str(&finished.stdout).expect("a JSON array");
     all.into_iter().find(|source| source["name"] == name).expect("it is listed")
@@ -204,7 +204,7 @@ fn fails(site: &Site, settings: &str, words: &[&str]) -> Value {
 }
 
 /// Returns the seconds until the next run.
-fn pause(listed: &Value) -> i64 {
+pub(crate) fn pause(listed: &Value) -> i64 {
     let next = listed["nextRun"].as_str().expect("a next run");
     let now = dropdex::vocab::clock::Clock::pinned_to(DAY.parse().expect("a day")).now();
     (next.parse::<DateTime<Utc>>().expect("a time") - now).num_seconds()
