@@ -31,6 +31,7 @@ pub mod name;
 pub mod named;
 pub mod net;
 pub mod new_file;
+pub mod ns_class;
 pub mod number;
 pub mod observation;
 pub mod origin;

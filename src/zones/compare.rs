@@ -11,6 +11,7 @@ use crate::vocab::day::Day;
 use crate::vocab::file_error::AtPath;
 use crate::vocab::name::DomainName;
 use crate::vocab::new_file;
+use crate::vocab::ns_class::NsClass;
 use crate::vocab::outcome::{GAP_DAYS_MAX, Horizon};
 use crate::vocab::stage::Periods;
 
@@ -24,6 +25,8 @@ const ABSENT_DAYS_MASS: i32 = 14;
 /// Number of days after its release for which a dropped name is remembered, so that its return is
 /// reported: the longest horizon of outcomes, and a gap.
 const REMEMBERED_DAYS: i32 = Horizon::Year.days() + GAP_DAYS_MAX;
+/// Column of a zone's lists with the class of the name servers that a dropped name had. `feeds` does not read it.
+pub const NS_CLASS: &str = "ns_class";
 /// Bytes of a [`Missing`] in its file.
 pub const MISSING_BYTES: usize = 6;
 
@@ -38,29 +41,35 @@ struct Missing {
     with_many: bool,
     /// Whether the name was listed as dropped.
     is_listed: bool,
+    /// Class of the name servers that it had in the last file with it.
+    class: Option<NsClass>,
 }
 
 impl Missing {
     fn from_bytes(bytes: [u8; MISSING_BYTES]) -> Option<Missing> {
-        let [low, high, files, with_many, is_listed, _] = bytes;
+        let [low, high, files, with_many, is_listed, class] = bytes;
         Some(Missing {
             since: Day::from_raw(u16::from_le_bytes([low, high]))?,
             files,
             with_many: with_many == 1,
             is_listed: is_listed == 1,
+            // Files of older versions have 0 here.
+            class: NsClass::from_number(class),
         })
     }
 
     fn bytes(self) -> [u8; MISSING_BYTES] {
         let [low, high] = self.since.raw().to_le_bytes();
-        [low, high, self.files, self.with_many.into(), self.is_listed.into(), 0]
+        let class = NsClass::number(self.class);
+        [low, high, self.files, self.with_many.into(), self.is_listed.into(), class]
     }
 
     /// Returns the state after one more file without the name.
-    fn once_more(known: Option<Missing>, on: &OnDay<'_>) -> Missing {
+    fn once_more(known: Option<Missing>, on: &OnDay<'_>, class: Option<NsClass>) -> Missing {
+        let (with_many, is_listed) = (on.is_mass, false);
         match known {
             Some(known) => Missing { files: known.files.saturating_add(1), ..known },
-            None => Missing { since: on.day, files: 1, with_many: on.is_mass, is_listed: false },
+            None => Missing { since: on.day, files: 1, with_many, is_listed, class },
         }
     }
 
@@ -154,7 +163,7 @@ pub struct OnDay<'a> {
 /// # Errors
 /// A file cannot be read.
 pub fn changes(before: &Path, now: &Path) -> Result<Changes, ZoneError> {
-    let (mut before, mut now) = (NamesReader::<0>::open(before)?, NamesReader::<0>::open(now)?);
+    let (mut before, mut now) = (NamesReader::<1>::open(before)?, NamesReader::<1>::open(now)?);
     let mut changes = Changes::default();
     loop {
         let order = match (before.name(), now.name()) {
@@ -176,15 +185,15 @@ pub fn changes(before: &Path, now: &Path) -> Result<Changes, ZoneError> {
 
 /// The files of a comparison, read together.
 struct Merged {
-    before: NamesReader<0>,
-    now: NamesReader<0>,
+    before: NamesReader<1>,
+    now: NamesReader<1>,
     missing: NamesReader<MISSING_BYTES>,
 }
 
 /// The files that have a name.
 struct Presence {
-    /// Whether the zone had the name before.
-    was: bool,
+    /// Whether the zone had the name before, and then the class of its name servers.
+    was: Option<Option<NsClass>>,
     /// Whether the zone has the name now.
     is: bool,
     /// The state of the name after the previous comparison, if the name was in its file of missing names.
@@ -199,7 +208,7 @@ impl Merged {
         let Some(least) = names.into_iter().flatten().min() else { return Ok(None) };
         owner.clear();
         owner.extend_from_slice(least);
-        let was = self.before.next_if(owner)?.is_some();
+        let was = self.before.next_if(owner)?.map(|[class]| NsClass::from_number(class));
         let is = self.now.next_if(owner)?.is_some();
         let missing = self.missing.next_if(owner)?;
         let known = missing.and_then(Missing::from_bytes);
@@ -228,6 +237,8 @@ pub fn apply(
     let (mut found, mut owner) = (ComparisonCounts::default(), Vec::new());
     let periods = Periods::for_tld(on.apex);
     while let Some(Presence { was, is, known }) = names.next(&mut owner)? {
+        let class = was.flatten();
+        let was = was.is_some();
         found.changes.left += u64::from(was && !is);
         found.changes.came += u64::from(is && !was);
         let is_news = if on.lists_all {
@@ -239,9 +250,9 @@ pub fn apply(
             list.exists(&owner)?;
         }
         if !is {
-            let mut missing = Missing::once_more(known, on);
+            let mut missing = Missing::once_more(known, on, class);
             if !missing.is_listed && missing.has_dropped(on.day, on.kind) {
-                list.dropped(&owner, missing.since)?;
+                list.dropped(&owner, missing.since, missing.class)?;
                 found.dropped += 1;
                 missing.is_listed = true;
             }
@@ -277,7 +288,7 @@ pub fn nothing_missing(path: &Path) -> Result<(), ZoneError> {
 /// # Errors
 /// A file cannot be read or written.
 pub fn list_all(names: &Path, list: &mut DropList) -> Result<(), ZoneError> {
-    let mut names = NamesReader::<0>::open(names)?;
+    let mut names = NamesReader::<1>::open(names)?;
     while let Some((owner, _)) = names.name() {
         list.exists(owner)?;
         names.next()?;
@@ -301,37 +312,48 @@ impl DropList {
         let file = csv::Writer::from_writer(new_file::create(path).at(path)?);
         let (path, apex) = (path.to_owned(), apex.to_owned());
         let mut list = DropList { file, path, apex, kind, rows: 0 };
-        list.record(["domain", "drop_date", "status", "registered_again"], "release_date")?;
+        let last = match kind {
+            ZoneSource::Zone => NS_CLASS,
+            ZoneSource::Registry => "release_date",
+        };
+        list.record(["domain", "drop_date", "status", "registered_again", last])?;
         Ok(list)
     }
 
-    /// Writes a record. Only lists of a registry contain `release`.
-    fn record(&mut self, fields: [&str; 4], release: &str) -> Result<(), ZoneError> {
-        let release = Some(release).filter(|_| self.kind == ZoneSource::Registry);
-        let written = self.file.write_record(fields.into_iter().chain(release));
+    fn record(&mut self, fields: [&str; 5]) -> Result<(), ZoneError> {
+        let written = self.file.write_record(fields);
         Ok(written.map_err(std::io::Error::from).at(&self.path)?)
     }
 
-    fn dropped(&mut self, owner: &[u8], on: Day) -> Result<(), ZoneError> {
-        self.row(owner, [&on.to_string(), "", "false"])
+    fn dropped(&mut self, owner: &[u8], on: Day, class: Option<NsClass>) -> Result<(), ZoneError> {
+        self.row(owner, [&on.to_string(), "", "false"], class)
     }
 
     fn came_back(&mut self, owner: &[u8], dropped: Day) -> Result<(), ZoneError> {
-        self.row(owner, [&dropped.to_string(), "", "true"])
+        self.row(owner, [&dropped.to_string(), "", "true"], None)
     }
 
     fn exists(&mut self, owner: &[u8]) -> Result<(), ZoneError> {
-        self.row(owner, ["", "registered", "false"])
+        self.row(owner, ["", "registered", "false"], None)
     }
 
     /// Adds a row if the name is registrable. Deeper delegations and public suffixes are skipped.
-    fn row(&mut self, owner: &[u8], rest: [&str; 3]) -> Result<(), ZoneError> {
+    fn row(
+        &mut self,
+        owner: &[u8],
+        rest: [&str; 3],
+        class: Option<NsClass>,
+    ) -> Result<(), ZoneError> {
         let name = format!("{}{}", String::from_utf8_lossy(owner), self.apex);
         let Ok(name) = DomainName::parse(&name) else { return Ok(()) };
         self.rows += 1;
         let [date, status, again] = rest;
-        // A name deleted by its registry is available.
-        self.record([name.as_str(), date, status, again], date)
+        let last = match self.kind {
+            ZoneSource::Zone => class.map_or("", NsClass::as_str),
+            // A name deleted by its registry is available.
+            ZoneSource::Registry => date,
+        };
+        self.record([name.as_str(), date, status, again, last])
     }
 
     /// Syncs the file. Returns the number of rows.

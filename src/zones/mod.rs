@@ -11,12 +11,14 @@
 //! | `registry` | a registry's list of its names → the same |
 //! | `snapshot` | names → a sorted file |
 //! | `names` | that file |
+//! | `ns_class` | a name server → how its names are used |
 //! | `compare` | yesterday's and today's file, and the missing names → names that left, appeared and returned |
 //! | `tracker` | which files are in use; when to believe a day with too many changes |
 
 mod compare;
 mod error;
 mod names;
+mod ns_class;
 mod owners;
 mod registry;
 mod snapshot;
@@ -28,7 +30,7 @@ mod tests;
 use dropdex_feeds as feeds;
 use dropdex_vocab as vocab;
 
-pub use compare::{Changes, Keep, ZoneSource};
+pub use compare::{Changes, Keep, NS_CLASS, ZoneSource};
 pub use error::ZoneError;
 pub use registry::apex as registry_apex;
 pub use tracker::{Applied, DropsFile, Tracker, ZoneOutcome};

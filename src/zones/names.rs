@@ -45,6 +45,8 @@ pub struct NamesReader<const N: usize> {
     hashed: usize,
     hasher: blake3::Hasher,
     name: Vec<u8>,
+    /// Number of extra bytes per name in the file: N, or none in a file of an older version.
+    stored: usize,
     extra: [u8; N],
     count: u64,
     /// Whether a current name exists.
@@ -114,7 +116,7 @@ impl<const N: usize> NamesWriter<N> {
 }
 
 impl<const N: usize> NamesReader<N> {
-    /// Opens a file and reads its first name.
+    /// Opens a file and reads its first name. If the file has no extra bytes, those of its names are 0.
     ///
     /// # Errors
     /// The file cannot be read, or has another format.
@@ -127,14 +129,17 @@ impl<const N: usize> NamesReader<N> {
             hashed: 0,
             hasher: blake3::Hasher::new(),
             name: Vec::new(),
+            stored: N,
             extra: [0; N],
             count: 0,
             is_at_name: true,
         };
         let head = reader.take(HEAD.len() + 1)?;
-        if head[..HEAD.len()] != HEAD || usize::from(head[HEAD.len()]) != N {
+        let (is_names, stored) = (head[..HEAD.len()] == HEAD, usize::from(head[HEAD.len()]));
+        if !is_names || stored != N && stored != 0 {
             return Err(reader.damaged("it has another version"));
         }
+        reader.stored = stored;
         reader.next()?;
         Ok(reader)
     }
@@ -173,11 +178,12 @@ impl<const N: usize> NamesReader<N> {
             return Err(self.damaged("a name"));
         }
         self.name.truncate(shared);
-        self.prepare(length + N)?;
-        let entry = &self.buffer[self.unread.start..][..length + N];
+        let stored = self.stored;
+        self.prepare(length + stored)?;
+        let entry = &self.buffer[self.unread.start..][..length + stored];
         self.name.extend_from_slice(&entry[..length]);
-        self.extra.copy_from_slice(&entry[length..]);
-        self.unread.start += length + N;
+        self.extra[..stored].copy_from_slice(&entry[length..]);
+        self.unread.start += length + stored;
         self.count += 1;
         Ok(())
     }

@@ -12,8 +12,10 @@ use memchr::{memchr, memchr2};
 
 use super::error::ZoneError;
 use super::names::OWNER_BYTES_MAX;
-use super::snapshot::Names;
+use super::ns_class::class_of;
+use super::snapshot::{Names, Owner};
 use crate::feeds::{self, RecordKind, ZoneRecords};
+use crate::vocab::ns_class::NsClass;
 
 /// Size of the read buffer. A longer line is not a record.
 const READ_BYTES: usize = 1 << 20;
@@ -51,6 +53,8 @@ struct Parser {
     /// Whether the owner of the previous record was `last`, a line that `records` has not parsed.
     is_ahead: bool,
     owner: Vec<u8>,
+    /// Class of the first name server of the owner.
+    class: Option<NsClass>,
     records: ZoneRecords,
     bad_lines: u32,
     soa: Soa,
@@ -83,6 +87,7 @@ impl Owners {
                 last: Vec::new(),
                 is_ahead: false,
                 owner: Vec::new(),
+                class: None,
                 bad_lines: 0,
                 soa: Soa::default(),
             },
@@ -96,10 +101,11 @@ impl Names for Owners {
     }
 
     /// An owner whose records are not consecutive is returned several times.
-    fn next(&mut self) -> Result<Option<&[u8]>, ZoneError> {
+    fn next(&mut self) -> Result<Option<Owner<'_>>, ZoneError> {
         while let Some(line) = self.lines.next()? {
             if self.parser.read(line.trim_ascii_end())? {
-                return Ok(Some(&self.parser.owner));
+                let Parser { owner, class, .. } = &self.parser;
+                return Ok(Some(Owner { name: owner, class: *class }));
             }
         }
         Ok(None)
@@ -166,7 +172,7 @@ impl Parser {
             return Ok(false);
         }
         let is_whole = name.ends_with(b".") && !matches!(name[0], b';' | b'$' | b'@' | b'"');
-        if is_whole && matches!(kind(rest), Some(b"NS" | b"ns")) {
+        if is_whole && let Some(server) = name_server(rest) {
             self.owner.clear();
             self.owner.extend_from_slice(name);
             self.owner.make_ascii_lowercase();
@@ -174,6 +180,7 @@ impl Parser {
                 self.last.clear();
                 self.last.extend_from_slice(name);
                 (self.soa.is_closed, self.is_ahead) = (false, true);
+                self.class = self.class_of(server);
                 return Ok(true);
             }
         }
@@ -200,6 +207,10 @@ impl Parser {
                     // The next line may repeat or omit this owner.
                     self.last.extend_from_slice(&self.owner);
                     self.last.extend_from_slice(&self.end[1..]);
+                    if is_new {
+                        let server = fields(text).last().unwrap_or_default();
+                        self.class = self.class_of(server.as_bytes());
+                    }
                     return Ok(is_new);
                 }
                 return Ok(false);
@@ -223,6 +234,14 @@ impl Parser {
         Ok(false)
     }
 
+    /// Returns the class of a name server, which may be relative to the apex.
+    fn class_of(&self, server: &[u8]) -> Option<NsClass> {
+        match server.last() {
+            Some(b'.') => class_of(server),
+            _ => class_of(&[server, &self.end].concat()),
+        }
+    }
+
     /// Removes the apex from the owner. Returns false for the apex itself and for names outside the
     /// zone.
     fn is_below(&mut self) -> bool {
@@ -233,11 +252,14 @@ impl Parser {
     }
 }
 
-/// Returns the type of a record with only the usual fields between owner and type: a TTL in seconds and
+/// Returns the name server of an NS record with only the usual fields between owner and type: a TTL in seconds and
 /// the class IN.
-fn kind(rest: &[u8]) -> Option<&[u8]> {
+fn name_server(rest: &[u8]) -> Option<&[u8]> {
     let mut fields = rest.split(|byte| matches!(byte, b' ' | b'\t')).filter(|it| !it.is_empty());
-    fields.find(|field| !field.iter().all(u8::is_ascii_digit) && !field.eq_ignore_ascii_case(b"IN"))
+    let is_type =
+        |field: &&[u8]| !field.iter().all(u8::is_ascii_digit) && !field.eq_ignore_ascii_case(b"IN");
+    let kind = fields.find(is_type)?;
+    matches!(kind, b"NS" | b"ns").then(|| fields.next().unwrap_or_default())
 }
 
 impl Soa {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::error::ZoneError;
-use super::snapshot::Names;
+use super::snapshot::{Names, Owner};
 use crate::feeds::{Feed, Row};
 use crate::vocab::day::Day;
 
@@ -52,7 +52,7 @@ impl Names for Registry {
         &self.apex
     }
 
-    fn next(&mut self) -> Result<Option<&[u8]>, ZoneError> {
+    fn next(&mut self) -> Result<Option<Owner<'_>>, ZoneError> {
         for row in self.feed.by_ref() {
             self.rows += 1;
             match row? {
@@ -60,7 +60,8 @@ impl Names for Registry {
                     self.owner.clear();
                     self.owner.extend_from_slice(seen.name.label().as_bytes());
                     self.owner.push(b'.');
-                    return Ok(Some(&self.owner));
+                    // The list has no name servers.
+                    return Ok(Some(Owner { name: &self.owner, class: None }));
                 }
                 _ => self.bad += 1,
             }

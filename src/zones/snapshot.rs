@@ -7,9 +7,17 @@ use std::path::Path;
 use super::error::ZoneError;
 use super::names::{NamesReader, NamesWriter};
 use crate::vocab::file_error::AtPath;
+use crate::vocab::ns_class::NsClass;
 
 /// Number of bytes of names that are sorted at once if a zone file is not sorted.
 const RUN_BYTES: usize = 48 << 20;
+
+/// A name of a zone.
+pub struct Owner<'a> {
+    pub name: &'a [u8],
+    /// Class of its first name server.
+    pub class: Option<NsClass>,
+}
 
 /// The names of a zone in file order, each without the apex and with a trailing dot.
 pub trait Names {
@@ -20,7 +28,7 @@ pub trait Names {
     ///
     /// # Errors
     /// The file cannot be read, or has another format.
-    fn next(&mut self) -> Result<Option<&[u8]>, ZoneError>;
+    fn next(&mut self) -> Result<Option<Owner<'_>>, ZoneError>;
 
     /// Returns the serial number. All names must have been read before the call.
     ///
@@ -49,8 +57,8 @@ pub fn take<N: Names>(
 ) -> Result<Snapshot, ZoneError> {
     let mut owners = open()?;
     let mut writer = NamesWriter::create(into)?;
-    while let Some(owner) = owners.next()? {
-        if writer.push(owner, [])? == Ordering::Less {
+    while let Some(Owner { name, class }) = owners.next()? {
+        if writer.push(name, [NsClass::number(class)])? == Ordering::Less {
             return sort(open()?, into, scratch);
         }
     }
@@ -61,8 +69,8 @@ pub fn take<N: Names>(
 fn sort(mut owners: impl Names, into: &Path, scratch: &Path) -> Result<Snapshot, ZoneError> {
     let folder = tempfile::tempdir_in(scratch).at(scratch)?;
     let (mut run, mut runs) = (Run::default(), Vec::new());
-    while let Some(owner) = owners.next()? {
-        run.push(owner);
+    while let Some(Owner { name, class }) = owners.next()? {
+        run.push(name, NsClass::number(class));
         if run.bytes.len() >= RUN_BYTES {
             let path = folder.path().join(runs.len().to_string());
             run.write(&path)?;
@@ -73,17 +81,18 @@ fn sort(mut owners: impl Names, into: &Path, scratch: &Path) -> Result<Snapshot,
     let path = folder.path().join(runs.len().to_string());
     run.write(&path)?;
     runs.push(path);
-    let mut readers: Vec<NamesReader<0>> =
+    let mut readers: Vec<NamesReader<1>> =
         runs.iter().map(|path| NamesReader::open(path)).collect::<Result<_, _>>()?;
-    let first = |reader: &NamesReader<0>| reader.name().map(|(name, _)| name.to_vec());
-    let mut heap: BinaryHeap<_> =
-        (0..).zip(&readers).filter_map(|(at, it)| Some(Reverse((first(it)?, at)))).collect();
+    let first = |reader: &NamesReader<1>| reader.name().map(|(name, class)| (name.to_vec(), class));
+    let next = |(at, it): (usize, &NamesReader<1>)| {
+        first(it).map(|(name, class)| Reverse((name, at, class)))
+    };
+    let mut heap: BinaryHeap<_> = readers.iter().enumerate().filter_map(next).collect();
     let mut writer = NamesWriter::create(into)?;
-    while let Some(Reverse((name, at))) = heap.pop() {
-        let at: usize = at;
-        writer.push(&name, [])?;
+    while let Some(Reverse((name, at, class))) = heap.pop() {
+        writer.push(&name, class)?;
         readers[at].next()?;
-        heap.extend(first(&readers[at]).map(|name| Reverse((name, at))));
+        heap.extend(next((at, &readers[at])));
     }
     Ok(Snapshot { apex: owners.apex().to_owned(), serial, names: writer.finish()? })
 }
@@ -92,25 +101,25 @@ fn sort(mut owners: impl Names, into: &Path, scratch: &Path) -> Result<Snapshot,
 #[derive(Default)]
 struct Run {
     bytes: Vec<u8>,
-    /// Position of each name in `bytes`.
-    places: Vec<(u32, u32)>,
+    /// Position of each name in `bytes`, and the number of its class.
+    places: Vec<(u32, u32, u8)>,
 }
 
 impl Run {
-    fn push(&mut self, name: &[u8]) {
+    fn push(&mut self, name: &[u8], class: u8) {
         let start = self.bytes.len() as u32;
         self.bytes.extend_from_slice(name);
-        self.places.push((start, self.bytes.len() as u32));
+        self.places.push((start, self.bytes.len() as u32, class));
     }
 
     /// Writes the names, and clears the buffer.
     fn write(&mut self, path: &Path) -> Result<(), ZoneError> {
-        let name = |&(start, end): &(u32, u32)| &self.bytes[start as usize..end as usize];
+        let name = |&(start, end, _): &(u32, u32, u8)| &self.bytes[start as usize..end as usize];
         let mut places = std::mem::take(&mut self.places);
-        places.sort_unstable_by(|one, other| name(one).cmp(name(other)));
+        places.sort_by(|one, other| name(one).cmp(name(other)));
         let mut writer = NamesWriter::create(path)?;
         for place in &places {
-            writer.push(name(place), [])?;
+            writer.push(name(place), [place.2])?;
         }
         writer.finish()?;
         self.bytes.clear();

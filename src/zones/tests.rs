@@ -72,7 +72,7 @@ fn owners(text: &str) -> Result<(Vec<String>, u32), ZoneError> {
     let mut owners = owners::Owners::open(&folder.write(text))?;
     let mut found = Vec::new();
     while let Some(owner) = owners.next()? {
-        found.push(String::from_utf8(owner.to_vec()).expect("ASCII"));
+        found.push(String::from_utf8(owner.name.to_vec()).expect("ASCII"));
     }
     Ok((found, owners.serial()?))
 }
@@ -397,7 +397,7 @@ fn all_names_are_listed_once_if_requested() {
                 let text = fs::read_to_string(&list.path).expect("readable");
                 let rows = text.lines().skip(1).map(|row| {
                     let (name, rest) = row.split_once(',').expect("a row");
-                    assert_eq!(rest, ",registered,false");
+                    assert_eq!(rest, ",registered,false,");
                     name.to_owned()
                 });
                 listed.push(rows.collect::<Vec<_>>().join(" "));
@@ -443,6 +443,102 @@ fn names_that_leave_a_registrys_list_are_free() {
     assert!(garbled.to_string().contains("2 of 13 rows"), "{garbled}");
     let page = take(4, &folder.write("<html>")).expect_err("no list");
     assert!(page.to_string().contains("domena"), "{page}");
+}
+
+/// Returns the rows of new lists about names that left: the name and the class of its name servers.
+fn classes(tracker: &mut Tracker) -> Vec<(String, String)> {
+    let mut classes = Vec::new();
+    for list in tracker.lists() {
+        let text = fs::read_to_string(&list.path).expect("readable");
+        let mut lines = text.lines();
+        assert_eq!(lines.next(), Some("domain,drop_date,status,registered_again,ns_class"));
+        for row in lines {
+            let cells: Vec<&str> = row.split(',').collect();
+            classes.push((cells[0].to_owned(), cells[4].to_owned()));
+        }
+        tracker.ingested(&list).expect("removed");
+    }
+    classes
+}
+
+/// A zone with one name for each of these name servers, in several notations of a record.
+fn zone_with_servers(serial: u32, servers: &[(&str, &str)]) -> String {
+    let soa = format!("com. 900 in soa a.gtld. nstld. {serial} 1800 900 604800 86400\n");
+    let record = |(name, server): &(&str, &str)| format!("{name} {server}\n");
+    let records: String = servers.iter().map(record).collect();
+    format!("$ORIGIN com.\n{soa}{records}{soa}")
+}
+
+const SERVERS: [(&str, &str); 9] = [
+    ("always.com.", "900 in ns ns1.afternic.com."),
+    ("bought.com.", "900 in ns NS1.Bodis.com.\nbought.com. 900 in ns ns1.afternic.com."),
+    ("brand.com.\t", "\t900\tIN\tNS\tns1.markmonitor.com."),
+    ("first.com.", "900 in ns ns1.registrar.net.\nfirst.com. 900 in ns ns1.bodis.com."),
+    ("plain.com.", "in ns ns1.registrar.net."),
+    ("relative", "NS ns1.sedoparking ; relative to the zone"),
+    ("several", "NS (\n ns1.dan.com. )"),
+    ("shop.com.", "ns amy.ns.cloudflare.com."),
+    ("whois.com.", "900 ns dns1.failed-whois-verification.namecheap.com."),
+];
+
+#[test]
+fn names_that_leave_have_the_class_of_their_first_name_server() {
+    let folder = Folder::new();
+    let mut found = Vec::new();
+    for on in 0..6 {
+        // One name returns to another name server, and leaves again.
+        let all: Vec<(&str, &str)> = match on {
+            0 => SERVERS.to_vec(),
+            2 => vec![SERVERS[0], ("shop.com.", "900 in ns ns1.bodis.com.")],
+            _ => SERVERS[..1].to_vec(),
+        };
+        let path = folder.write(&zone_with_servers(on as u32 + 1, &all));
+        let taken = folder.tracker().take(&path, day(on), ZoneSource::Zone, Keep::Drops);
+        assert!(taken.is_ok(), "{taken:?}");
+        found.extend(classes(&mut folder.tracker()));
+    }
+    let expected = [
+        ("bought.com", "parked"),
+        ("brand.com", "brand-keeper"),
+        ("first.com", ""),
+        ("plain.com", ""),
+        ("relative.com", "for-sale"),
+        // A name server on a line of its own is not read.
+        ("several.com", ""),
+        ("whois.com", "expired"),
+        ("shop.com", "parked"),
+    ];
+    assert_eq!(found, expected.map(|(name, class)| (name.to_owned(), class.to_owned())));
+}
+
+#[test]
+fn a_zone_kept_by_an_older_version_is_continued_without_classes() {
+    let folder = Folder::new();
+    let take = |on: i32, servers: &[(&str, &str)]| {
+        let path = folder.write(&zone_with_servers(on as u32 + 1, servers));
+        folder.tracker().take(&path, day(on), ZoneSource::Zone, Keep::Drops).expect("taken")
+    };
+    let all = [SERVERS[0], SERVERS[1], SERVERS[7]];
+    take(0, &all);
+    // The names without their classes, as before.
+    let path = folder.state().join("names-1");
+    let mut reader = names::NamesReader::<1>::open(&path).expect("opened");
+    let mut writer = names::NamesWriter::<0>::create(&folder.state().join("old")).expect("created");
+    while let Some((name, _)) = reader.name() {
+        let name = name.to_vec();
+        writer.push(&name, []).expect("written");
+        reader.next().expect("read");
+    }
+    assert_eq!(writer.finish().expect("written"), 3);
+    fs::rename(folder.state().join("old"), path).expect("renamed");
+    for (on, servers) in [(1, &all[..2]), (2, &all[..2]), (3, &all[..2]), (4, &all[..1])] {
+        take(on, servers);
+    }
+    assert_eq!(classes(&mut folder.tracker()), [("shop.com".to_owned(), String::new())]);
+    for on in 5..7 {
+        take(on, &all[..1]);
+    }
+    assert_eq!(classes(&mut folder.tracker()), [("bought.com".to_owned(), "parked".to_owned())]);
 }
 
 /// Returns all files of a folder with their content.
