@@ -23,6 +23,7 @@ pub mod tables;
 pub mod worker;
 
 use dropdex_corpus as corpus;
+use dropdex_facts as facts;
 use dropdex_feeds as feeds;
 use dropdex_index as index;
 use dropdex_vocab as vocab;

@@ -16,6 +16,7 @@ use crate::compact::compact_if_many;
 use crate::corpus::batch::BatchMeta;
 use crate::corpus::ingest::{IngestError, Ingested, Source};
 use crate::corpus::{Corpus, CorpusError};
+use crate::facts::published::FactsFolder;
 use crate::feeds::{self, Feed, FeedError, FeedProblem, Format, ReadOptions};
 use crate::index::error::BuildError;
 use crate::index::generation::base::ExtendRule;
@@ -143,7 +144,11 @@ impl<'a> IntakeRun<'a> {
 
     fn build(&mut self, corpus: &Corpus, settings: BuildSettings) -> anyhow::Result<()> {
         self.step = Step::Rebuild;
-        let Site { index, clock, .. } = self.site;
+        let Site { index, clock, data, .. } = self.site;
+        // An index without these facts is better than none.
+        if let Err(err) = FactsFolder::new(data).merge_exits(clock.today()) {
+            tracing::warn!(error = %err, "cannot merge facts about names that left their zones");
+        }
         let batches = compact_if_many(corpus, self.site, corpus.batches()?)?;
         let ranked = corpus.ranked_lists()?;
         let manifest = build::update(index, &batches, &ranked, settings, clock.now())?;
@@ -382,6 +387,10 @@ impl<'a> IntakeRun<'a> {
             let reading = (Some(Format::Native), Some(&list.seen));
             let added = self.add_file(corpus, &ingest, reading, &list.path)?;
             self.outcome.lists.push(ListReport { file: file_name(&list.path), outcome: added });
+            let facts = FactsFolder::new(&self.site.data);
+            facts
+                .add_exits(&list.path, zones::NS_CLASS)
+                .with_context(|| list.path.display().to_string())?;
             tracker.ingested(list)?;
         }
         Ok(lists.len() as u32)

@@ -57,6 +57,10 @@ impl FactsFolder {
         FactsFolder(data.join(FOLDER))
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
     /// Whether an edition of the list is in use.
     pub fn holds(&self, list: PublishedList) -> bool {
         self.in_use(list).exists()
@@ -81,15 +85,26 @@ impl FactsFolder {
         top: u64,
         as_of: Day,
     ) -> Result<Kept, KeepError> {
-        let scratch = self.0.join(format!(".{list}"));
+        self.in_scratch(&format!(".{list}"), |scratch| {
+            self.compile(list, files, top, as_of, scratch)
+        })
+    }
+
+    /// Runs `work` with an empty folder of this name, which is removed afterwards.
+    pub(super) fn in_scratch<T>(
+        &self,
+        name: &str,
+        work: impl FnOnce(&Path) -> Result<T, KeepError>,
+    ) -> Result<T, KeepError> {
+        let scratch = self.0.join(name);
         if scratch.exists() {
             // The process before was killed.
             fs::remove_dir_all(&scratch).map_err(StoreError::Io)?;
         }
         new_file::create_folder(&scratch).map_err(StoreError::Io)?;
-        let kept = self.compile(list, files, top, as_of, &scratch);
+        let done = work(&scratch);
         fs::remove_dir_all(&scratch).map_err(StoreError::Io)?;
-        kept
+        done
     }
 
     fn compile(
@@ -159,7 +174,7 @@ impl FactsFolder {
         }
     }
 
-    fn sync(&self) -> io::Result<()> {
+    pub(super) fn sync(&self) -> io::Result<()> {
         File::open(&self.0)?.sync_all()
     }
 }

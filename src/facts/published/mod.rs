@@ -3,6 +3,7 @@
 //! streamed and rows are sorted on disk, so that memory does not grow with them. [`FactsFolder`] keeps the editions.
 
 mod categories;
+mod exits;
 mod folder;
 mod lines;
 mod ranks;
