@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use base64::Engine;
+use dropdex::facts::Value;
+use dropdex::facts::store::Edition;
 use dropdex::outbound::dns::Dns;
 use dropdex::outbound::guard::Guard;
 use dropdex::outbound::http::Client;
@@ -32,10 +34,11 @@ fn zone(site: &Site, on: i32, names: &[String]) -> PathBuf {
     owners.sort_unstable();
     let mut text = soa.clone();
     for owner in owners {
-        let _ = write!(
-            text,
-            "{owner}\t172800\tin\tns\tns1.host.net.\n{owner}\t172800\tin\tns\tns2.host.net.\n"
-        );
+        // This name is for sale.
+        let host = if owner == "zoned0005.com." { "afternic.com" } else { "host.net" };
+        for server in [1, 2] {
+            let _ = writeln!(text, "{owner}\t172800\tin\tns\tns{server}.{host}.");
+        }
     }
     site.write(&format!("com-{}.txt.gz", day(on)), gzip((text + &soa).as_bytes()))
 }
@@ -70,6 +73,10 @@ fn zone_files_of_a_few_days_become_drops() {
         found,
         [(Some("zoned0005.com"), Some(&*dropped)), (Some("zoned0006.com"), Some(&*dropped))]
     );
+    let facts = Edition::open(&site.data().join("facts/zone.ddf")).expect("an edition");
+    let row = facts.row(b"zoned0005.com").expect("read").expect("a row");
+    assert_eq!((facts.rows(), facts.as_of(&row).to_string()), (1, dropped));
+    assert_eq!(facts.values(&row), [Some(Value::Enum("for-sale".to_owned()))]);
 }
 
 #[test]
