@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 use url::Url;
 
-use crate::facts::published::{FactsFolder, ListFile, PublishedFacts, PublishedList};
+use crate::facts::published::{
+    FactsFolder, ListFile, PublishedError, PublishedFacts, PublishedList,
+};
 use crate::feeds::{Feed, FeedError, FeedProblem, Format, ReadOptions, Row};
 use crate::fetch::{Download, FetchError, Fetched, Fetcher};
 use crate::intake::outcome::{ListOutcome, Outcome, one_line};
@@ -192,6 +194,14 @@ impl<I: Intake> Runner<I> {
             state.held.clear();
             state.version = None;
         }
+        if source.addresses.len() > 1 && matches!(source.content, Content::Facts(_)) {
+            // A restored backup does not have the lists that an edition consists of.
+            let is_there = |url: &String| {
+                Url::parse(url)
+                    .is_ok_and(|url| folder.join(LISTS).join(fetch::file_name(&url)).exists())
+            };
+            state.held.retain(|url, _| is_there(url));
+        }
         let mut run = SourceRun {
             runner: self,
             source,
@@ -202,9 +212,13 @@ impl<I: Intake> Runner<I> {
             urls: VecDeque::new(),
             published: 0,
             has_logged_in: false,
+            has_new_lists: false,
         };
         match run.find_lists().await {
-            Ok(()) => run.fetch_lists().await?,
+            Ok(()) => {
+                run.fetch_lists().await?;
+                run.join_lists().await;
+            }
             Err(err) => run.failures.add(err.into()),
         }
         run.finish()
@@ -226,6 +240,8 @@ struct SourceRun<'a, I> {
     published: usize,
     /// Whether the run has renewed its token.
     has_logged_in: bool,
+    /// Whether the run has fetched lists of an edition of several.
+    has_new_lists: bool,
 }
 
 impl<I: Intake> SourceRun<'_, I> {
@@ -344,7 +360,7 @@ impl<I: Intake> SourceRun<'_, I> {
         let used = match self.source.content {
             Content::Names => self.ingest(url, &path).await,
             Content::Table(table) => self.keep_table(table, &path),
-            Content::Facts(list) => self.keep_facts(list, url, &path, &held).await,
+            Content::Facts(list) => self.keep_facts(list, &path, &held).await,
         };
         // The next run downloads the needed files anyway. Files of facts may be gigabytes in size.
         let is_facts = matches!(self.source.content, Content::Facts(_));
@@ -392,55 +408,85 @@ impl<I: Intake> SourceRun<'_, I> {
         }
     }
 
-    /// Compiles the facts of a new file, and of the other lists of the source. Returns why the file is refused or held
-    /// back, if it is.
+    /// Uses a new file of facts. Returns why the file is refused, if it is.
     async fn keep_facts(
         &mut self,
         list: PublishedList,
-        url: &Url,
         path: &Path,
         held: &Held,
     ) -> anyhow::Result<Option<String>> {
-        let today = self.runner.fetcher.clock.today();
-        let (urls, lists) = (self.source.urls(today), self.folder.join(LISTS));
-        let other = |other: &Url| {
-            let name = fetch::file_name(other);
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let file = ListFile { name: name.clone(), path: path.to_owned() };
+        if self.source.addresses.len() == 1 {
+            let as_of = list.day_of(&name).or_else(|| day_of(held));
+            return self.compile(list, vec![file], as_of).await;
+        }
+        // The lists of an edition are compiled when all of them were fetched.
+        let (scratch, top) = (self.folder.to_owned(), self.source.top);
+        let read = move || PublishedFacts::read(list, &[file], top, &scratch);
+        match tokio::task::spawn_blocking(read).await.context("a reader panicked")? {
+            Err(err @ PublishedError::Scratch(_)) => return Err(err.into()),
+            Err(err) => return Ok(Some(unused(&err))),
+            Ok(_) => {}
+        }
+        let lists = self.folder.join(LISTS);
+        new_file::create_folder(&lists)
+            .and_then(|()| fs::copy(path, lists.join(name)))
+            .with_context(|| lists.display().to_string())?;
+        self.has_new_lists = true;
+        Ok(None)
+    }
+
+    /// Compiles the lists of an edition, if any of them is new.
+    async fn join_lists(&mut self) {
+        let Content::Facts(list) = self.source.content else { return };
+        if !std::mem::take(&mut self.has_new_lists) {
+            return;
+        }
+        let lists = self.folder.join(LISTS);
+        let file = |url: &Url| {
+            let name = fetch::file_name(url);
             ListFile { path: lists.join(&name), name }
         };
-        let name =
-            path.file_name().map_or_else(String::new, |it| it.to_string_lossy().into_owned());
-        let as_of = list.day_of(&name).or_else(|| day_of(held)).unwrap_or(today).min(today);
-        let new = ListFile { name: name.clone(), path: path.to_owned() };
-        let others = urls.iter().filter(|it| *it != url).map(other);
-        let files: Vec<ListFile> =
-            std::iter::once(new).chain(others).filter(|file| file.path.exists()).collect();
+        let urls = self.source.urls(self.runner.fetcher.clock.today());
+        let files = urls.iter().map(file).filter(|file| file.path.exists()).collect();
+        let failed = match self.compile(list, files, None).await {
+            Ok(None) => return,
+            Ok(Some(reason)) => Failed::new(reason, Retry::NextRun),
+            Err(err) => err.into(),
+        };
+        // The next run fetches and compiles them again.
+        self.state.held.clear();
+        self.failures.add(failed);
+    }
+
+    /// Compiles an edition, and puts it into use or holds it back. Returns why its files are refused, if they are.
+    async fn compile(
+        &mut self,
+        list: PublishedList,
+        files: Vec<ListFile>,
+        as_of: Option<Day>,
+    ) -> anyhow::Result<Option<String>> {
+        let today = self.runner.fetcher.clock.today();
+        let as_of = as_of.unwrap_or(today).min(today);
         let (folder, top) = (self.runner.facts.clone(), self.source.top);
         let keep = move || folder.keep(list, &files, top, as_of);
         let kept = match tokio::task::spawn_blocking(keep).await.context("a reader panicked")? {
-            Err(err) if err.is_of_the_files() => {
-                return Ok(Some(format!(
-                    "the facts are not used, and the previous ones stay: {err}"
-                )));
-            }
+            Err(err) if err.is_of_the_files() => return Ok(Some(unused(&err))),
             kept => kept?,
         };
-        if urls.len() > 1 {
-            let held = lists.join(&name);
-            new_file::create_folder(&lists)
-                .and_then(|()| if held.exists() { fs::remove_file(&held) } else { Ok(()) })
-                .and_then(|()| fs::hard_link(path, &held))
-                .with_context(|| held.display().to_string())?;
-        }
         let (names, source) = (kept.names, &self.source.name);
-        if let Some(in_use) = kept.held_back_by {
-            return Ok(Some(format!(
+        self.state.held_back = kept.held_back_by.map(|in_use| {
+            format!(
                 "the new edition has {names} names, fewer than half of the {in_use} in use, and is held back; check \
                  the list of the publisher, then accept it with `dropdex sources accept {source}`"
-            )));
+            )
+        });
+        if self.state.held_back.is_none() {
+            self.report.outcome = RunOutcome::Added;
+            self.report.editions += 1;
+            (self.report.rows, self.report.rejected) = (names, kept.report.refused_lines);
         }
-        self.report.outcome = RunOutcome::Added;
-        self.report.editions += 1;
-        (self.report.rows, self.report.rejected) = (names, kept.report.refused_lines);
         Ok(None)
     }
 
@@ -483,7 +529,10 @@ impl<I: Intake> SourceRun<'_, I> {
 
     /// Records the outcome, plans the next run and stores the state.
     fn finish(self) -> anyhow::Result<Report> {
-        let SourceRun { runner, source, mut state, mut report, failures, published, .. } = self;
+        let SourceRun { runner, source, mut state, mut report, mut failures, published, .. } = self;
+        if let Some(reason) = &state.held_back {
+            failures.add(Failed::new(reason.clone(), Retry::NextRun));
+        }
         let (now, jitter) = (runner.fetcher.clock.now(), fastrand::f64());
         if let Some((text, retry)) = failures.summary() {
             state.failed(source, text.clone(), retry, now, jitter);
@@ -579,6 +628,10 @@ impl Report {
     }
 }
 
+fn unused(err: &dyn std::error::Error) -> String {
+    format!("the facts are not used, and the previous ones stay: {err}")
+}
+
 /// Returns the day that the server states for a file.
 fn day_of(held: &Held) -> Option<Day> {
     let date = DateTime::parse_from_rfc2822(held.last_modified.as_deref()?).ok()?;
@@ -604,7 +657,7 @@ pub fn accept(
     };
     let Some(names) = facts.accept(list)? else { bail!("no edition of {name} is held back") };
     let mut state = folder.state(name);
-    state.refused.clear();
+    state.held_back = None;
     (state.problem, state.last_list, state.rows) = (None, Some(now), names);
     folder.set_state(name, &state)?;
     Ok(names)

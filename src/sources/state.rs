@@ -179,6 +179,9 @@ pub struct SourceState {
     /// Why the newest list of a URL was refused; the previous one stays in use.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<String, String>,
+    /// Why the newest edition of facts is held back; the one before stays in use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_back: Option<String>,
     /// Interrupted downloads, by URL.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub partials: BTreeMap<String, Partial>,

@@ -255,10 +255,14 @@ fn an_edition_of_several_lists_keeps_those_that_have_not_changed() {
     let turn = Arc::new(AtomicUsize::new(0));
     let turns = Arc::clone(&turn);
     let server = Receiver::http(move |_, request| {
-        let changed = if turns.load(Ordering::Relaxed) == 0 { "mesa.com\n" } else { "quill.com\n" };
+        let (gambling, fake) = match turns.load(Ordering::Relaxed) {
+            0 => ("mesa.com\npine.com\n", "mesa.com\n"),
+            1 => ("mesa.com\npine.com\n", "quill.com\n"),
+            _ => ("mesa.com\n", "mesa.com\n"),
+        };
         match request.target.as_str() {
-            "/gambling.txt" => serve_list(request, b"mesa.com\npine.com\n".to_vec()),
-            "/fake.txt" => serve_list(request, changed.into()),
+            "/gambling.txt" => serve_list(request, gambling.into()),
+            "/fake.txt" => serve_list(request, fake.into()),
             _ => Reply::status(404),
         }
     });
@@ -278,4 +282,17 @@ fn an_edition_of_several_lists_keeps_those_that_have_not_changed() {
     turn.store(1, Ordering::Relaxed);
     error_of(&fetch(&site, &settings, "hagezi"), "there is no list at");
     assert_eq!(of_all(), [word("gambling"), word("gambling"), word("scam")]);
+    // A list that shrinks makes the edition smaller, which is held back until another list grows.
+    turn.store(2, Ordering::Relaxed);
+    error_of(&fetch(&site, &settings, "hagezi"), "fewer than half of the 3 in use");
+    error_of(&fetch(&site, &settings, "hagezi"), "fewer than half of the 3 in use");
+    assert_eq!(of_all(), [word("gambling"), word("gambling"), word("scam")]);
+    turn.store(1, Ordering::Relaxed);
+    let report = fetch(&site, &settings, "hagezi");
+    assert!(report["error"].as_str().is_some_and(|it| !it.contains("half")), "{report}");
+    // A restored backup has the edition, but not its lists.
+    fs::remove_dir_all(site.data().join("sources/hagezi/lists")).expect("removed");
+    turn.store(0, Ordering::Relaxed);
+    error_of(&fetch(&site, &settings, "hagezi"), "there is no list at");
+    assert_eq!(of_all(), [word("scam"), word("gambling"), None]);
 }
