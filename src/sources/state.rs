@@ -179,7 +179,7 @@ pub struct SourceState {
     /// Why the newest list of a URL was refused; the previous one stays in use.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<String, String>,
-    /// Why the newest edition of facts is held back; the one before stays in use.
+    /// The reason for which the newest edition of facts is held back. The one before stays in use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_back: Option<String>,
     /// Interrupted downloads, by URL.
