@@ -120,12 +120,11 @@ pub fn compile<'a>(
     let mut unspelled = 0;
     let mut keyed: BTreeMap<String, Cells> = BTreeMap::new();
     for row in file.rows {
-        match spelled(&row.key) {
-            // Of several words with one spelling, the first counts.
-            Some(key) => {
-                keyed.entry(key).or_insert((row.as_of, row.values));
-            }
-            None => unspelled += 1,
+        let keys = spelled(&row.key);
+        unspelled += u64::from(keys.is_empty());
+        // Of several words with one spelling, the first counts.
+        for key in keys {
+            keyed.entry(key).or_insert_with(|| (row.as_of, row.values.clone()));
         }
     }
     let mut all = Vec::new();
@@ -161,16 +160,22 @@ pub fn compile<'a>(
     Ok(all)
 }
 
-/// Returns the key of a row in the order of names: that of a word is the label that it spells.
-fn spelled(key: &Key) -> Option<String> {
+/// Returns the keys of a row as names and labels are ordered. Those of words are the labels that they spell, with and
+/// without hyphens between them; words that no label spells have none.
+fn spelled(key: &Key) -> Vec<String> {
     match key {
-        Key::Domain(name) => Some(name.as_str().to_owned()),
-        Key::Label(label) => Some(label.clone()),
+        Key::Domain(name) => vec![name.as_str().to_owned()],
+        Key::Label(label) => vec![label.clone()],
         Key::Word(words) => {
-            let joined: String = words.split_whitespace().collect();
-            // Any suffix will do: it is not kept.
-            let name = DomainName::parse(&format!("{}.com", joined.replace('-', ""))).ok()?;
-            Some(name.label().to_owned())
+            let words: Vec<&str> = words.split_whitespace().collect();
+            let mut spellings = vec![words.concat()];
+            spellings.extend((words.len() > 1).then(|| words.join("-")));
+            let label = |spelling: String| {
+                // Any suffix will do: it is not kept.
+                let name = DomainName::parse(&format!("{spelling}.com")).ok()?;
+                Some(name.label().to_owned())
+            };
+            spellings.into_iter().filter_map(label).collect()
         }
     }
 }
@@ -428,10 +433,14 @@ mod tests {
     fn words_are_the_labels_that_they_spell() {
         let text = "word,a.volume:int\ncar insurance,5\nCarInsurance,6\nbücher,7\nc++,8\n";
         let words = compiled(text, None).expect("fits").remove(0);
-        assert_eq!((words.rows, words.unspelled), (2, 1));
+        assert_eq!((words.rows, words.unspelled), (3, 1));
         assert_eq!(
             shown(&edition(words)),
-            ["carinsurance 2026-11-29 5", "xn--bcher-kva 2026-11-29 7"]
+            [
+                "car-insurance 2026-11-29 5",
+                "carinsurance 2026-11-29 5",
+                "xn--bcher-kva 2026-11-29 7"
+            ]
         );
     }
 }

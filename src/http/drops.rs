@@ -13,7 +13,7 @@ use utoipa::{PartialSchema, ToSchema};
 use crate::cursor::{self, QueryDigest};
 use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
-use crate::fact_rows::{FactSourceResponse, fact_names, push_fact_sources};
+use crate::fact_rows::{FactSourceResponse, fact_names, push_fact_sources, shown_facts};
 use crate::index::filter::{Counting, DropFilter, Facet};
 use crate::index::query::facets::CountedFacets;
 use crate::index::query::rows::{DropRow, FacetValue};
@@ -202,6 +202,7 @@ impl PartialSchema for SelectedDrop {
         let mut schema = DropRow::schema();
         if let RefOr::T(Schema::Object(row)) = &mut schema {
             row.required.clear();
+            row.properties.insert("facts".to_owned(), shown_facts());
             row.description = Some("All members of a drop, or those that `fields` names.".into());
         }
         schema

@@ -1,7 +1,9 @@
 //! Facts in rows: the parameter that selects them, and their JSON and CSV.
 
 use serde::Serialize;
+use serde_json::json;
 use utoipa::ToSchema;
+use utoipa::openapi::{RefOr, Schema};
 
 use crate::edge::csv::{cell, push, user_cell};
 use crate::facts_file::Value;
@@ -85,6 +87,27 @@ impl<'a> FactSourceResponse<'a> {
             own: source.is_own,
         }
     }
+}
+
+/// Schema of the member `facts` of a row.
+pub fn shown_facts() -> RefOr<Schema> {
+    let value = json!({
+        "type": "object",
+        "required": ["value", "asOf"],
+        "additionalProperties": false,
+        "properties": {
+            "value": {
+                "description": "A number, a text, `{cents, currency}`, or `{atLeast}` for the lower end of a range."
+            },
+            "asOf": { "type": "string", "format": "date" },
+        },
+    });
+    let schema = json!({
+        "type": "object",
+        "description": "The facts that the parameter `facts` names; null for those that are not known.",
+        "additionalProperties": { "oneOf": [{ "type": "null" }, value] },
+    });
+    RefOr::T(serde_json::from_value(schema).expect("a schema"))
 }
 
 /// Appends the sources of shown facts as a member; nothing without facts.

@@ -156,7 +156,7 @@ const SORTS: &[&str] = SortKey::NAMES.split_at(SortKey::NAMES.len() - 1).0;
 const FACTS: Parameter = query(
     "facts",
     ParameterKind::Format { format: "fact-names", chars_max: None },
-    "cc.link_rank",
+    "acme.rank",
     "Facts that each row shows in `facts`, at most 20, separated by commas: those of `GET /api/v1/facts`.",
 );
 const ORDER: Parameter = query(

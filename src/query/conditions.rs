@@ -320,18 +320,18 @@ pub const CONDITIONS: &[Condition] = &[
             "The list that first had the drop was observed at or after this timestamp or date.",
             "The list that contained the drop was observed on this day or later.",
         ),
-    row("fact", "facts", Kind::Facts(FactCondition::parse), "cc.link_rank:..100000")
+    row("fact", "facts", Kind::Facts(FactCondition::parse), "acme.rank:..1000")
         .text(
             "Facts of the name, each as `SOURCE.FACT:LOW..HIGH` or `SOURCE.FACT:VALUE|VALUE`, at most 20, separated by commas; an item with a comma is quoted with `\"`. A name without the fact does not pass. `fact.SOURCE.FACT=LOW..HIGH` is the same as one item.",
             "Facts of the name, each as `SOURCE.FACT:LOW..HIGH` or `SOURCE.FACT:VALUE|VALUE`.",
         )
-        .value("fact", &["fact"], None, &[("fact:cc.link_rank:..100000", "a fact in a range")]),
-    row("has", "has", Kind::Facts(FactCondition::parse_has), "cc.link_rank")
+        .value("fact", &["fact"], None, &[("fact:acme.rank:..1000", "a fact in a range")]),
+    row("has", "has", Kind::Facts(FactCondition::parse_has), "acme.rank")
         .text(
             "Facts that the name has, as `SOURCE.FACT`, or lacks, as `!SOURCE.FACT`; at most 20, separated by commas.",
             "Facts that the name has, or, after `!`, lacks.",
         )
-        .value("has", &["has"], None, &[("has:cc.link_rank", "with this fact")]),
+        .value("has", &["has"], None, &[("has:acme.rank", "with this fact")]),
     row("q", "q", Kind::NamePart, "shop")
         .text(
             "Case-insensitive substring of the full name, 1 to 63 characters. Unicode text matches the Unicode \

@@ -287,7 +287,7 @@ impl<'a> Params<'a> {
             None => Sort::natural(self.one("sort")?.unwrap_or_default()),
         };
         if sort.key == SortKey::Fact && self.get("sort")? == Some(SortKey::Fact.as_str()) {
-            let what = "must name the fact: fact:SOURCE.FACT, such as fact:cc.link_rank";
+            let what = "must name the fact: fact:SOURCE.FACT, such as fact:acme.rank";
             return Err(BadParameter::new("sort", what));
         }
         let descending = match self.get("order")? {
