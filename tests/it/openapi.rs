@@ -91,6 +91,7 @@ fn responses_match_the_document() {
     searches(&mut all, &mut owner);
     rules(&mut all, &mut owner);
     feeds(&mut all, &mut owner, &mut nobody);
+    facts(&mut all, &mut owner);
     for export in ["drops", "watchlist", "portfolio"] {
         let path = format!("/api/export/{export}");
         all.get(&mut owner, &path, &path);
@@ -120,6 +121,7 @@ fn responses_match_the_document() {
                 let target = path.replace("{name}", "solar.com").replace("{id}", "1");
                 let target = target.replace("{label}", "solar");
                 let target = target.replace("{delivery}", "none");
+                let target = target.replace("{source}", "acme").replace("{fingerprint}", PRINT);
                 for client in [&mut nobody, &mut poor] {
                     let response = client.request(&method, &target, &[]);
                     all.add(&method, path, response);
@@ -134,6 +136,42 @@ fn responses_match_the_document() {
         }
     }
     judge(&site, &document, &all);
+}
+
+const PRINT: &str = "0123456789abcdef";
+
+fn facts(all: &mut Answers, owner: &mut Client) {
+    let path = "/api/v1/facts";
+    let mut upload = |owner: &mut Client, query: &str, file: &str| {
+        let kind = [("Content-Type", "text/csv")];
+        let response = owner.send_with("POST", &format!("{path}{query}"), &kind, file.as_bytes());
+        all.add("POST", path, response)
+    };
+    let file = "domain,acme.rank:int:rank:less,acme.price:money:EUR,acme.kind:enum\nsolar.com,5,1.50,red\n\
+                blog.solar.com,1,,\n";
+    upload(owner, "?dry_run=true&date_order=dmy&currency=EUR", file);
+    upload(owner, "", file);
+    upload(owner, "", "Domain,Visits\nsolar.com,5\n");
+    upload(owner, "?currency=gold", file);
+    all.get(owner, path, path);
+    for query in ["facts=acme.rank,acme.price&has=acme.rank", "sort=fact:acme.rank", "has=no.fact"]
+    {
+        all.get(owner, "/api/v1/drops", &format!("/api/v1/drops?view=all&{query}"));
+    }
+    let mapping = "/api/v1/facts/mappings/{fingerprint}";
+    let one = format!("/api/v1/facts/mappings/{PRINT}");
+    let columns = json!({"columns": ["domain", "acme.visits:int"]});
+    all.send(owner, "PUT", (mapping, &one), &columns);
+    all.send(owner, "PUT", (mapping, &one), &json!({"columns": []}));
+    all.get(owner, path, path);
+    for (path, target) in
+        [(mapping, one.as_str()), ("/api/v1/facts/{source}", "/api/v1/facts/acme")]
+    {
+        for _ in 0..2 {
+            let response = owner.request("DELETE", target, &[]);
+            all.add("DELETE", path, response);
+        }
+    }
 }
 
 /// ETags, and responses to clients that already have a response: the document lists them where they

@@ -250,6 +250,11 @@ pub struct Filter {
     pub max_suffix_rank: Option<usize>,
     /// No name passes, since no suffix has a model.
     pub expected_taken: Option<usize>,
+    /// Range of the account's fact `acme.rank`.
+    pub rank: Option<(Option<i64>, Option<i64>)>,
+    /// Values of the server's fact `house.kind`, and whether a name must have one.
+    pub house: Vec<&'static str>,
+    pub has_house: Option<bool>,
     pub min_words: Option<u64>,
     pub max_words: Option<u64>,
     pub languages: Vec<String>,
@@ -341,6 +346,9 @@ impl Filter {
         if !self.max_suffix_rank.is_none_or(within) || self.expected_taken.is_some() {
             return false;
         }
+        if !self.facts_pass(name) {
+            return false;
+        }
         let Some(latest) = name.latest() else {
             let unbounded = (None, None);
             return min_drops.is_none()
@@ -357,6 +365,41 @@ impl Filter {
             && may_release_in(name, latest.release, *release)
             && listed_since.is_none_or(|since| name.first_listed[&latest.date].1 >= since)
             && max_rank.is_none_or(|most| name.best_rank().is_some_and(|best| best <= most))
+    }
+}
+
+/// The fact `acme.rank` of the account, by name.
+pub fn rank_of(name: &str) -> Option<i64> {
+    let number = hash(name);
+    (number % 3 > 0).then_some((number >> 8) as i64 % 500 - 50)
+}
+
+/// The values of the fact `house.kind` of the server, and the value of a label.
+pub const HOUSE_KINDS: [&str; 3] = ["red", "green", "blue"];
+pub fn house_kind_of(label: &str) -> Option<&'static str> {
+    let number = hash(label);
+    (number % 7 == 0).then(|| HOUSE_KINDS[(number >> 8) as usize % HOUSE_KINDS.len()])
+}
+
+fn hash(text: &str) -> u64 {
+    let byte = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, byte);
+    hash ^ hash >> 29
+}
+
+impl Filter {
+    fn facts_pass(&self, name: &Name) -> bool {
+        let rank_passes = |(from, to): (Option<i64>, Option<i64>)| {
+            let inside =
+                |rank| from.is_none_or(|from| from <= rank) && to.is_none_or(|to| rank <= to);
+            rank_of(&name.ascii).is_some_and(inside)
+        };
+        let kind = house_kind_of(&name.label);
+        let needs = self.rank.is_some() || !self.house.is_empty() || self.has_house.is_some();
+        (name.latest().is_some() || !needs)
+            && self.rank.is_none_or(rank_passes)
+            && (self.house.is_empty() || kind.is_some_and(|kind| self.house.contains(&kind)))
+            && self.has_house.is_none_or(|has| kind.is_some() == has)
     }
 }
 
@@ -460,7 +503,7 @@ pub const MEMBERS: [&str; 23] = [
     "expectedTaken",
 ];
 /// Sort keys of drops.
-pub const SORTS: [&str; 10] = [
+pub const SORTS: [&str; 11] = [
     "dqs",
     "release",
     "dropped",
@@ -471,6 +514,7 @@ pub const SORTS: [&str; 10] = [
     "rank",
     "suffix_rank",
     "expected_taken",
+    "fact:acme.rank",
 ];
 /// Facets of drops.
 pub const FACETS: [&str; 8] =
@@ -794,7 +838,9 @@ impl Model {
             })
             .collect();
         let sort = query.sort.unwrap_or("dqs");
-        let natural = if ["dqs", "dropped", "tlds", "listed", "expected_taken"].contains(&sort) {
+        let natural = if ["dqs", "dropped", "tlds", "listed", "expected_taken", "fact:acme.rank"]
+            .contains(&sort)
+        {
             "desc"
         } else {
             "asc"
@@ -820,6 +866,11 @@ impl Model {
                 "suffix_rank" => name.suffix_rank.expect("it is on the list") as i64,
                 // No suffix has a model.
                 "expected_taken" => 0,
+                // Names without the fact come last in both directions.
+                "fact:acme.rank" => match rank_of(&name.ascii) {
+                    Some(rank) => rank,
+                    None => return i64::MAX,
+                },
                 _ => name.first_listed[&latest.date].1,
             };
             if descending { -value } else { value }

@@ -10,7 +10,7 @@ use regex::RegexBuilder;
 
 use super::corpus::{some_upper_case, spelling};
 use super::model::{
-    DropsQuery, FACETS, Filter, LANGUAGES, MEMBERS, Model, Name, SORTS, SearchQuery,
+    DropsQuery, FACETS, Filter, HOUSE_KINDS, LANGUAGES, MEMBERS, Model, Name, SORTS, SearchQuery,
 };
 use crate::common::http::{escape, with_query};
 use crate::common::rng::Rng;
@@ -252,7 +252,7 @@ fn more(rng: &mut Rng, model: &Model, filter: &mut Filter, sent: &mut Parameters
     let name = rng.pick(model.names());
     let latest = name.latest();
     let has = |sent: &Parameters, parameter: &str| sent.iter().any(|(sent, _)| *sent == parameter);
-    let kind = rng.below(28);
+    let kind = rng.below(31);
     let texts_of = |rng: &mut Rng, parameter, sent: &mut Parameters| {
         if has(sent, parameter) { None } else { Some(texts(rng, model, parameter, sent)) }
     };
@@ -380,6 +380,26 @@ fn more(rng: &mut Rng, model: &Model, filter: &mut Filter, sent: &mut Parameters
             let least = rng.below(101);
             filter.expected_taken = Some(least);
             sent.push(("expected_taken", least.to_string()));
+        }
+        28 if filter.rank.is_none() => {
+            let near = super::model::rank_of(&name.ascii).unwrap_or(7);
+            let (from, to) = (near - rng.below(80) as i64, near + rng.below(80) as i64);
+            let open = rng.below(4);
+            let (from, to) = ((open != 0).then_some(from), (open != 1).then_some(to));
+            filter.rank = Some((from, to));
+            let text = |bound: Option<i64>| bound.map(|it| it.to_string()).unwrap_or_default();
+            sent.push(("fact.acme.rank", format!("{}..{}", text(from), text(to))));
+        }
+        29 if filter.house.is_empty() => {
+            filter.house = HOUSE_KINDS.into_iter().filter(|_| rng.chance(50)).collect();
+            if !filter.house.is_empty() {
+                sent.push(("fact", format!("house.kind:{}", filter.house.join("|"))));
+            }
+        }
+        30 if filter.has_house.is_none() => {
+            let has = rng.chance(60);
+            filter.has_house = Some(has);
+            sent.push(("has", if has { "house.kind" } else { "!house.kind" }.into()));
         }
         21..24 => shape(rng, model, kind - 20, filter, sent),
         _ => {}

@@ -21,7 +21,7 @@ fn every_member() -> Value {
         "droppedFrom": "-30d", "droppedTo": "2026-03-20", "listedSince": "2026-01-01",
         "maxRank": 100_000,
         "maxSuffixRank": 50, "expectedTaken": 30,
-        "typo": "none",
+        "typo": "none", "facts": ["acme.rank:1..9"], "has": ["acme.rank", "!acme.kind"],
         "adult": "include",
     })
 }
@@ -117,6 +117,9 @@ fn searches_without_time_to_count_have_no_total() {
 fn every_member_of_a_filter_is_kept_and_has_its_parameter() {
     let site = site();
     let (_server, mut client) = served(&site);
+    let facts = "domain,acme.rank:int,acme.kind:enum\nfree-early.com,5,\npending.com,50,red\n";
+    let kind = [("Content-Type", "text/csv")];
+    assert_eq!(client.send_with("POST", "/api/v1/facts", &kind, facts.as_bytes()).status, 201);
     let all = every_member();
     let missing = CONDITIONS.iter().map(|it| it.member).filter(|&member| all.get(member).is_none());
     assert_eq!(
@@ -147,6 +150,8 @@ fn every_member_of_a_filter_is_kept_and_has_its_parameter() {
         (json!({"minWords": 1, "caps": "none"}), "min_words=1&caps=none"),
         (json!({"maxTlds": 0, "minDrops": 1}), "max_tlds=0&min_drops=1"),
         (json!({"expectedTaken": 0}), "expected_taken=0"),
+        (json!({"facts": ["acme.rank:1..9"]}), "fact.acme.rank=1..9"),
+        (json!({"has": ["!acme.kind", "acme.rank"]}), "has=acme.rank,!acme.kind"),
         (json!({"releaseWithinDays": 5}), "release_from=today&release_to=%2B5d"),
         (json!({"stages": ["released"]}), "stage=released"),
         (json!({"droppedFrom": "2026-02-09"}), "dropped_from=2026-02-09"),
@@ -205,7 +210,7 @@ fn invalid_searches_are_refused() {
             "sort",
             json!("best"),
             error(
-                "sort: must be one of dqs, release, dropped, length, name, tlds, listed, rank, suffix_rank, expected_taken",
+                "sort: must be one of dqs, release, dropped, length, name, tlds, listed, rank, suffix_rank, expected_taken, fact",
             ),
         ),
         ("order", json!("up"), error("order: must be one of asc, desc")),
