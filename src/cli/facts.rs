@@ -113,7 +113,8 @@ pub fn run(args: FactsArgs, config: &Config) -> anyhow::Result<()> {
 }
 
 fn inspect(args: InspectArgs) -> anyhow::Result<()> {
-    let choices = Choices { date_order: args.date_order, currency: args.currency };
+    let choices =
+        Choices { date_order: args.date_order, currency: args.currency, ..Choices::default() };
     let mut unreadable = 0;
     for path in &args.files {
         let file = path.display().to_string();

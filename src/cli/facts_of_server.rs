@@ -50,7 +50,8 @@ pub struct AddArgs {
 /// The message to print before exit 1.
 pub fn add(args: AddArgs, config: &Config) -> anyhow::Result<()> {
     let folder = config.data.join(FOLDER);
-    let choices = Choices { date_order: args.date_order, currency: args.currency };
+    let choices =
+        Choices { date_order: args.date_order, currency: args.currency, ..Choices::default() };
     for path in &args.files {
         let shown = path.display();
         let file = FactsFile::open(path, &args.map, choices).with_context(|| shown.to_string())?;

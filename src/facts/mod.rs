@@ -54,11 +54,15 @@ pub struct Choices {
     pub date_order: Option<DateOrder>,
     /// Currency of amounts, for columns and rows that state none.
     pub currency: Option<Currency>,
+    /// Whether rows of one key remain apart, as those of a name that was sold twice; by default, they are merged.
+    pub keeps_repeats: bool,
 }
 
 /// The facts of a row.
 #[derive(Clone, Debug)]
 pub struct FactRow {
+    /// Line of the row; of merged rows, the first one.
+    pub line: u64,
     pub key: Key,
     /// Day of the facts, if the row states it.
     pub as_of: Option<Day>,
@@ -75,7 +79,7 @@ pub struct FactsFile {
     pub fingerprint: Fingerprint,
     pub delimiter: char,
     pub header_line: u64,
-    /// Rows with distinct keys, in the order of the file.
+    /// Rows in the order of the file, with distinct keys unless [`Choices::keeps_repeats`] is set.
     pub rows: Vec<FactRow>,
     pub report: Report,
 }

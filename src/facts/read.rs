@@ -100,7 +100,8 @@ pub(crate) fn rows(
     report.read = facts.iter().map(|(at, column, _)| ReadColumn::new(shown(*at), column)).collect();
     report.ignored = columns.ignored.clone();
     report.dropped = columns.dropped.clone();
-    let mut merge = Merge { report, rows: Vec::new(), by_key: HashMap::new() };
+    let keeps_repeats = choices.keeps_repeats;
+    let mut merge = Merge { report, keeps_repeats, rows: Vec::new(), by_key: HashMap::new() };
     table.each_row(|row| {
         merge.report.rows += 1;
         let key = match key(table, &columns, &row) {
@@ -120,7 +121,7 @@ pub(crate) fn rows(
         let as_of = as_of.and_then(|(at, how)| {
             value::date(cell(at), how).map_err(|why| refused(at, why)).unwrap_or_default()
         });
-        merge.add(row.line, FactRow { key, as_of, values });
+        merge.add(FactRow { line: row.line, key, as_of, values });
     })?;
     Ok(merge.finish())
 }
@@ -209,16 +210,20 @@ fn key(table: &Table<'_>, columns: &Columns, row: &TableRow<'_>) -> Result<Key, 
     }
 }
 
-/// Rows with distinct keys.
+/// Rows with distinct keys, or all rows.
 struct Merge {
     report: Report,
+    keeps_repeats: bool,
     rows: Vec<FactRow>,
     by_key: HashMap<Key, usize>,
 }
 
 impl Merge {
-    fn add(&mut self, line: u64, row: FactRow) {
+    fn add(&mut self, row: FactRow) {
         self.report.usable += 1;
+        if self.keeps_repeats {
+            return self.rows.push(row);
+        }
         match self.by_key.entry(row.key.clone()) {
             Entry::Vacant(free) => {
                 free.insert(self.rows.len());
@@ -226,7 +231,7 @@ impl Merge {
             }
             Entry::Occupied(at) => {
                 self.report.merged += 1;
-                merge(&mut self.rows[*at.get()], row, line, &mut self.report);
+                merge(&mut self.rows[*at.get()], row, &mut self.report);
             }
         }
     }
@@ -242,7 +247,7 @@ impl Merge {
 
 /// Adds the values of a later row with the same key. A newer day decides; without one, the earlier row counts. The
 /// row keeps the older day: none of its values is older.
-fn merge(row: &mut FactRow, later: FactRow, line: u64, report: &mut Report) {
+fn merge(row: &mut FactRow, later: FactRow, report: &mut Report) {
     let days = (row.as_of, later.as_of);
     let newer = matches!(days, (Some(day), Some(later)) if later > day);
     let older = matches!(days, (Some(day), Some(later)) if later < day);
@@ -252,7 +257,7 @@ fn merge(row: &mut FactRow, later: FactRow, line: u64, report: &mut Report) {
             (None, Some(_)) => *value = other,
             (Some(one), Some(other)) if one == other || older => {}
             _ if newer => *value = other,
-            _ => report.contradict(line, at),
+            _ => report.contradict(later.line, at),
         }
     }
     row.as_of = days.0.min(days.1);

@@ -97,6 +97,7 @@ fn a_choice_reads_columns_that_are_ambiguous() {
     let choices = Choices {
         date_order: Some(DateOrder::MonthFirst),
         currency: Some(Currency::parse("EUR").expect("a currency")),
+        ..Choices::default()
     };
     let file = fixture("spamzilla.broken.csv", choices);
     assert!(shown(&file).contains("price=25.00 EUR expires=2026-02-12"), "{}", shown(&file));
@@ -291,6 +292,15 @@ fn repeated_names_are_merged_cell_by_cell() {
         let file = read(&format!("domain,a.x:int,as_of\n{rows}")).expect("read");
         assert_eq!(shown(&file), "a.com @2026-01-01 x=2\n");
     }
+}
+
+#[test]
+fn rows_of_one_key_remain_apart_if_chosen() {
+    let text = "domain,a.x:int\na.com,1\nb.com,2\na.com,3\n";
+    let choices = Choices { keeps_repeats: true, ..Choices::default() };
+    let file = FactsFile::read(text.as_bytes().to_vec(), &[], choices).expect("read");
+    assert_eq!(shown(&file), "a.com x=1\nb.com x=2\na.com x=3\n");
+    assert_eq!((file.report.merged, file.rows[2].line), (0, 4));
 }
 
 #[test]

@@ -317,7 +317,7 @@ pub fn choices(params: &Params<'_>) -> Result<Choices, ApiError> {
             ApiError::parameter("currency", "must be the code of a currency in use, such as EUR")
         })?),
     };
-    Ok(Choices { date_order, currency })
+    Ok(Choices { date_order, currency, ..Choices::default() })
 }
 
 /// `DELETE /api/v1/facts/{source}`: removes one of the caller's sources.
