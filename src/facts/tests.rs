@@ -50,7 +50,7 @@ fn fixture(name: &str, choices: Choices) -> FactsFile {
     FactsFile::open(&path, &[], choices).unwrap_or_else(|why| panic!("{name}: {why}"))
 }
 
-const PRESETS: [&str; 16] = [
+const PRESETS: [&str; 19] = [
     "afternic",
     "afternic-old",
     "ahrefs",
@@ -64,8 +64,11 @@ const PRESETS: [&str; 16] = [
     "namecheap",
     "parkio",
     "porkbun",
+    "sales",
+    "sales-usd",
     "sav",
     "sedo",
+    "sold",
     "spamzilla",
 ];
 
