@@ -16,6 +16,7 @@ pub use dropdex_intake as intake;
 pub use dropdex_journal as journal;
 pub use dropdex_outbound as outbound;
 pub use dropdex_query as query;
+pub use dropdex_sales as sales;
 pub use dropdex_scorer as scorer;
 pub use dropdex_service as service;
 pub use dropdex_sources as sources;

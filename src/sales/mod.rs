@@ -1,0 +1,13 @@
+//! Comparable sales: files of sales come in, and for a name, the sales of similar names go out, with the range in
+//! which half of them lie and a back-test of such ranges (`data/docs/facts.md`). Pure: reads no clock.
+//!
+//! `read` takes sales from a file of facts. [`Sales`] keeps the markets apart, each a channel and a currency
+//! (`market`). `likeness` weighs a sale by the traits of its name and by its age, `range` reduces the heaviest sales
+//! to a range, and `backtest` says how often the ranges of a market held.
+
+mod likeness;
+
+use dropdex_scorer as scorer;
+use dropdex_vocab as vocab;
+
+pub use self::likeness::Likeness;
