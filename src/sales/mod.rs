@@ -5,9 +5,13 @@
 //! (`market`). `likeness` weighs a sale by the traits of its name and by its age, `range` reduces the heaviest sales
 //! to a range, and `backtest` says how often the ranges of a market held.
 
+mod amount;
 mod likeness;
+mod range;
 
 use dropdex_scorer as scorer;
 use dropdex_vocab as vocab;
 
+pub use self::amount::Amount;
 pub use self::likeness::Likeness;
+pub use self::range::{NoRange, Range, SALES_MIN};
