@@ -6,6 +6,7 @@
 //! to a range, and `backtest` says how often the ranges of a market held.
 
 mod amount;
+mod backtest;
 mod likeness;
 mod range;
 
@@ -13,5 +14,6 @@ use dropdex_scorer as scorer;
 use dropdex_vocab as vocab;
 
 pub use self::amount::Amount;
+pub use self::backtest::{Backtest, CHECKED_MIN};
 pub use self::likeness::Likeness;
 pub use self::range::{NoRange, Range, SALES_MIN};
