@@ -7,13 +7,18 @@
 
 mod amount;
 mod backtest;
+mod channel;
 mod likeness;
 mod range;
+mod read;
 
+use dropdex_facts as facts;
 use dropdex_scorer as scorer;
 use dropdex_vocab as vocab;
 
 pub use self::amount::Amount;
 pub use self::backtest::{Backtest, CHECKED_MIN};
+pub use self::channel::Channel;
 pub use self::likeness::Likeness;
 pub use self::range::{NoRange, Range, SALES_MIN};
+pub use self::read::{Sale, SalesError, SalesFile, SalesReport};
