@@ -9,8 +9,12 @@ mod amount;
 mod backtest;
 mod channel;
 mod likeness;
+mod market;
 mod range;
 mod read;
+
+#[cfg(test)]
+mod tests;
 
 use dropdex_facts as facts;
 use dropdex_scorer as scorer;
@@ -20,5 +24,6 @@ pub use self::amount::Amount;
 pub use self::backtest::{Backtest, CHECKED_MIN};
 pub use self::channel::Channel;
 pub use self::likeness::Likeness;
+pub use self::market::{Comparable, Comparables, Market, SHOWN_MAX, Sales};
 pub use self::range::{NoRange, Range, SALES_MIN};
 pub use self::read::{Sale, SalesError, SalesFile, SalesReport};
