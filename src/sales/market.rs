@@ -73,6 +73,11 @@ pub struct Comparables<'a> {
     /// ISO 4217 code of the prices.
     #[schema(value_type = String)]
     pub currency: Currency,
+    /// Range, number and years of the sales, and how many names fall outside of such ranges, in words; without a
+    /// range, the reason.
+    pub summary: String,
+    /// Number of `sales`.
+    pub count: usize,
     /// `null` if the sales do not support one; `reason` says why.
     #[schema(required)]
     pub range: Option<Range>,
@@ -168,9 +173,12 @@ impl Market {
                 reasons: subject.reasons(&sale.likeness),
             }
         };
-        let sales = best.iter().map(comparable).collect();
+        let sales: Vec<_> = best.iter().map(comparable).collect();
         let Market { channel, currency, ref backtest, .. } = *self;
-        Comparables { channel, currency, range, reason, sales, backtest }
+        let (summary, count) = (String::new(), sales.len());
+        let found =
+            Comparables { channel, currency, summary, count, range, reason, sales, backtest };
+        Comparables { summary: found.sentence(), ..found }
     }
 
     fn range(&self, subject: &Likeness, best: &[(usize, f64)]) -> Result<Range, NoRange> {
@@ -201,8 +209,8 @@ impl Market {
 
 impl Comparables<'_> {
     /// Says where the prices lie, and how often that holds; the reason instead if there is no range.
-    pub fn sentence(&self) -> String {
-        let count = self.sales.len();
+    fn sentence(&self) -> String {
+        let count = self.count;
         let channel = match self.channel {
             Channel::Auction => " at auction",
             Channel::Retail => " in retail",

@@ -178,9 +178,8 @@ fn a_range_needs_five_sales_and_a_shape_with_a_pattern() {
     let few = sales(&four);
     let [found] = &comparables(&few, "lemon.com")[..] else { panic!("one market") };
     assert_eq!((found.range, found.reason), (None, Some(NoRange::TooFew(4))));
-    let said = found.sentence();
     assert_eq!(
-        said,
+        found.summary,
         "4 sales of similar names at auction, 2025-26: 4 similar sales; a range needs 5."
     );
     let five: String = WORDS.split_inclusive('\n').take(5).collect();
@@ -193,7 +192,7 @@ fn a_range_needs_five_sales_and_a_shape_with_a_pattern() {
     let [found] = &comparables(&pairs, "lemontree.com")[..] else { panic!("one market") };
     assert_eq!((found.range, found.reason), (None, Some(NoRange::TwoWords)));
     assert_eq!(found.sales.len(), 5);
-    assert!(found.sentence().contains("no range for names of two words"), "{}", found.sentence());
+    assert!(found.summary.contains("no range for names of two words"), "{}", found.summary);
 }
 
 #[test]
@@ -201,11 +200,11 @@ fn a_sentence_states_the_middle_half_and_never_one_figure() {
     let sales = sales(WORDS);
     let [found] = &comparables(&sales, "lemon.com")[..] else { panic!("one market") };
     assert_eq!(
-        found.sentence(),
+        found.summary,
         "Similar names sold at auction for 210 to 550 USD (middle half of 7 sales, 2024-26). Too few sales to say how \
          often a name falls outside."
     );
-    let written = found.sentence() + &found.backtest.to_string();
+    let written = found.summary.clone() + &found.backtest.to_string();
     for word in ["value", "worth", "apprais"] {
         assert!(!written.contains(word), "{written}");
     }
