@@ -1,6 +1,9 @@
 //! `dropdex facts`: shows how files of facts are read, and manages the sources of a server.
 
+mod sales;
+
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io::{self, BufWriter, Write, stdout};
 use std::path::{Path, PathBuf};
 
@@ -12,7 +15,8 @@ use crate::cli::facts_of_server::{self, AddArgs};
 use crate::cli::print_json;
 use crate::config::Config;
 use crate::facts::{
-    Choices, DateOrder, FactRow, FactsFile, Fingerprint, Mapping, ReadColumn, Report, Value,
+    Choices, DateOrder, FactRow, FactsFile, Fingerprint, Mapping, ReadColumn, Refusal, Report,
+    Value,
 };
 use crate::vocab::day::Day;
 use crate::vocab::money::Currency;
@@ -43,6 +47,11 @@ enum FactsCommand {
         /// Name of the source, such as acme
         source: String,
     },
+    /// Compare names with sales of similar names from your own files; stores nothing
+    ///
+    /// Shows which rows are read, and for each market how often the price of a name was within the range
+    /// of earlier sales. Exit code 1 if a file cannot be read.
+    Sales(sales::SalesArgs),
 }
 
 #[derive(Args, Debug)]
@@ -50,6 +59,16 @@ struct InspectArgs {
     /// CSV files, separated by commas, semicolons or tabs
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+    #[command(flatten)]
+    read: ReadArgs,
+    /// Print one JSON object per line, in the order of the files
+    #[arg(long)]
+    json: bool,
+}
+
+/// Choices for files that can be read in several ways.
+#[derive(Args, Debug)]
+struct ReadArgs {
     /// Order of day and month in columns that do not show it: dmy or mdy
     #[arg(long, value_name = "ORDER")]
     date_order: Option<DateOrder>,
@@ -60,9 +79,12 @@ struct InspectArgs {
     /// FINGERPRINT=domain,,acme.rank:int
     #[arg(long, value_name = "MAPPING")]
     map: Vec<Mapping>,
-    /// Print one JSON object per line, in the order of the files
-    #[arg(long)]
-    json: bool,
+}
+
+impl ReadArgs {
+    fn choices(&self) -> Choices {
+        Choices { date_order: self.date_order, currency: self.currency, ..Choices::default() }
+    }
 }
 
 pub(super) fn parse_currency(text: &str) -> Result<Currency, &'static str> {
@@ -105,34 +127,55 @@ struct ErrorLine {
 /// The message to print before exit 1.
 pub fn run(args: FactsArgs, config: &Config) -> anyhow::Result<()> {
     match args.command {
-        FactsCommand::Inspect(args) => inspect(args),
+        FactsCommand::Inspect(args) => inspect(&args),
         FactsCommand::Add(args) => facts_of_server::add(args, config),
         FactsCommand::List => facts_of_server::list(config),
         FactsCommand::Remove { source } => facts_of_server::remove(&source, config),
+        FactsCommand::Sales(args) => sales::run(&args, config.clock.today()),
     }
 }
 
-fn inspect(args: InspectArgs) -> anyhow::Result<()> {
-    let choices =
-        Choices { date_order: args.date_order, currency: args.currency, ..Choices::default() };
+fn inspect(args: &InspectArgs) -> anyhow::Result<()> {
     let mut unreadable = 0;
     for path in &args.files {
         let file = path.display().to_string();
-        match FactsFile::open(path, &args.map, choices) {
+        match FactsFile::open(path, &args.read.map, args.read.choices()) {
             Ok(facts) if args.json => print_json(&FileLine::new(file, &facts))?,
             Ok(facts) => print_text(path, &facts)?,
             Err(why) => {
                 unreadable += 1;
-                let error = why.to_string();
-                match args.json {
-                    true => print_json(&ErrorLine { file, error })?,
-                    false => writeln!(io::stderr(), "{file}: {error}")?,
-                }
+                print_error(file, &why, args.json)?;
             }
         }
     }
     if unreadable > 0 {
         bail!("files that cannot be read: {unreadable} of {}", args.files.len());
+    }
+    Ok(())
+}
+
+/// Reports a file that cannot be read, in its place with `--json`.
+fn print_error(file: String, why: &impl Display, json: bool) -> anyhow::Result<()> {
+    let error = why.to_string();
+    match json {
+        true => print_json(&ErrorLine { file, error }),
+        false => Ok(writeln!(io::stderr(), "{file}: {error}")?),
+    }
+}
+
+fn print_columns(out: &mut impl Write, ignored: &[String], dropped: &[String]) -> io::Result<()> {
+    for (what, headers) in [("ignored", ignored), ("dropped, may be personal or secret", dropped)] {
+        if !headers.is_empty() {
+            writeln!(out, "  {what}: {}", headers.join(", "))?;
+        }
+    }
+    Ok(())
+}
+
+fn print_refusals(out: &mut impl Write, refused: &[Refusal]) -> io::Result<()> {
+    for refusal in refused {
+        let column = refusal.column.as_ref().map_or(String::new(), |column| format!(", {column}"));
+        writeln!(out, "  line {}{column}: {}", refusal.line, refusal.reason)?;
     }
     Ok(())
 }
@@ -196,17 +239,8 @@ fn print_text(path: &Path, facts: &FactsFile) -> io::Result<()> {
     for column in &report.ambiguous {
         writeln!(out, "  not read: {}: {}", column.header, column.choose)?;
     }
-    for (what, headers) in
-        [("ignored", &report.ignored), ("dropped, may be personal or secret", &report.dropped)]
-    {
-        if !headers.is_empty() {
-            writeln!(out, "  {what}: {}", headers.join(", "))?;
-        }
-    }
-    for refusal in &report.refused {
-        let column = refusal.column.as_ref().map_or(String::new(), |column| format!(", {column}"));
-        writeln!(out, "  line {}{column}: {}", refusal.line, refusal.reason)?;
-    }
+    print_columns(&mut out, &report.ignored, &report.dropped)?;
+    print_refusals(&mut out, &report.refused)?;
     for it in &report.contradicted {
         writeln!(out, "  line {}, {}: differs from an earlier row", it.line, it.column)?;
     }

@@ -50,6 +50,7 @@ mod races;
 mod reading;
 mod release_times;
 mod resources;
+mod sales;
 mod scorer;
 mod secrets;
 mod server;
