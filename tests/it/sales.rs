@@ -1,5 +1,17 @@
-//! Comparable sales: `dropdex facts sales` as a user runs it. All sales are invented.
+//! Comparable sales: `dropdex facts sales` as a user runs it, and the same comparables from a script. All sales are
+//! invented.
 
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use dropdex::scorer::{Scorer, Scratch};
+use dropdex::vocab::day::Day;
+use dropdex::vocab::name::DomainName;
+use serde_json::{Value, json};
+
+use crate::common::rng::Rng;
 use crate::common::{Site, TODAY};
 
 /// Seven sales of single words at an auction, one row that is refused, and one sale in retail.
@@ -54,4 +66,141 @@ fn files_and_names_that_cannot_be_read_are_reported() {
     assert!(refused.stderr.contains(why), "{}", refused.stderr);
     let usage = site.run(&["facts", "sales", "--name", "com", sales]);
     assert_eq!(usage.code, Some(2), "{}", usage.stderr);
+}
+
+const AUCTIONS: [&str; 2] = ["NameJet", "DropCatch"];
+const RETAIL: [&str; 2] = ["Sedo", "Afternic"];
+const WORDS: [&str; 16] = [
+    "river", "stone", "cloud", "tiger", "health", "solar", "bread", "garden", "music", "travel",
+    "house", "green", "smart", "market", "light", "paper",
+];
+const SUFFIXES: [&str; 8] = ["com", "com", "com", "net", "org", "io", "de", "app"];
+
+fn label(rng: &mut Rng) -> String {
+    let [first, second, third] = [(); 3].map(|()| *rng.pick(&WORDS));
+    match rng.below(10) {
+        0..4 => first.to_owned(),
+        4..6 => format!("{first}{second}"),
+        6 => {
+            let count = *rng.pick(&[3, 4, 6]);
+            (0..count).map(|_| char::from(b'a' + rng.below(26) as u8)).collect()
+        }
+        7 => format!("{first}-{second}"),
+        8 => format!("{first}{}", rng.below(100)),
+        _ => format!("{first}{second}{third}"),
+    }
+}
+
+/// Returns a name with its words, as the script reads it.
+fn name(domain: &DomainName, scratch: &mut Scratch) -> Value {
+    let observed = Scorer::shared().observe(domain, scratch);
+    let adult = observed.caps.iter().any(|cap| cap.name == "adult");
+    json!({ "domain": domain, "words": observed.words, "adult": adult })
+}
+
+fn recomputed(given: &Value) -> Value {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/sales/recompute.py");
+    let mut python = Command::new("python3")
+        .arg(script)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("python3");
+    let mut stdin = python.stdin.take().expect("piped");
+    stdin.write_all(given.to_string().as_bytes()).expect("written");
+    drop(stdin);
+    let output = python.wait_with_output().expect("finished");
+    assert!(output.status.success());
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// Rounds the factor, as the program does.
+fn with_rounded_miss(mut markets: Value) -> Value {
+    for market in markets.as_array_mut().expect("markets") {
+        let miss = &mut market["backtest"]["medianMiss"];
+        *miss = miss.as_f64().map(|miss| (miss * 100.0).round() / 100.0).into();
+    }
+    markets
+}
+
+#[test]
+fn a_script_computes_the_same_ranges_and_backtests() {
+    let mut rng = Rng::new(20_261_129);
+    let mut scratch = Scratch::default();
+    let first: Day = "2019-01-01".parse().expect("a day");
+    let (mut rows, mut sales) = ("domain,price,currency,date,venue\n".to_owned(), Vec::new());
+    while sales.len() < 3_000 {
+        let suffix = rng.pick(&SUFFIXES);
+        let Ok(domain) = DomainName::parse(&format!("{}.{suffix}", label(&mut rng))) else {
+            continue;
+        };
+        let venue = match rng.below(10) {
+            0..6 => *rng.pick(&AUCTIONS),
+            6..9 => *rng.pick(&RETAIL),
+            _ => "a friend",
+        };
+        let factor = if RETAIL.contains(&venue) { 10 } else { 1 };
+        let cents = (100 + rng.below(60) * rng.below(60)) * 100 * factor;
+        let date = first.plus(rng.between(0, 2_699));
+        let currency = if rng.chance(12) { "EUR" } else { "USD" };
+        // Some sales are reported twice.
+        let reports = if rng.chance(3) { 2 } else { 1 };
+        for day in 0..reports {
+            let date = date.plus(day * 45);
+            writeln!(rows, "{domain},{},{currency},{date},{venue}", cents / 100).expect("a string");
+            let mut sold = name(&domain, &mut scratch);
+            for (member, value) in [
+                ("cents", json!(cents)),
+                ("currency", json!(currency)),
+                ("date", json!(date)),
+                ("venue", json!(venue)),
+            ] {
+                sold[member] = value;
+            }
+            sales.push(sold);
+        }
+    }
+    let names: Vec<DomainName> = (0..40)
+        .map(|at| format!("{}.{}", label(&mut rng), SUFFIXES[at % SUFFIXES.len()]))
+        .map(|text| DomainName::parse(&text).expect("a name"))
+        .collect();
+    let subjects: Vec<Value> = names.iter().map(|it| name(it, &mut scratch)).collect();
+    let expected = recomputed(&json!({ "sales": sales, "names": subjects, "asOf": TODAY }));
+
+    let site = Site::new();
+    let file = site.write("sales.csv", &rows);
+    let mut args = vec!["facts", "sales", "--json", "--as-of", TODAY];
+    args.extend(names.iter().flat_map(|name| ["--name", name.as_str()]));
+    args.push(file.to_str().expect("UTF-8"));
+    let lines = site.ok(&args);
+    let mut lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let report = &lines.next().expect("a report")["report"];
+    assert_eq!(report["sales"], json!(sales.len()));
+    let markets = lines.next().expect("markets");
+    assert_eq!(markets["repeats"], expected["repeats"]);
+    assert!(markets["repeats"].as_u64() > Some(20), "{markets}");
+    assert_eq!(markets["markets"], with_rounded_miss(expected["markets"].clone()));
+    let mut ranges = 0;
+    for (line, expected) in lines.zip(expected["names"].as_array().expect("names")) {
+        let mut found = Vec::new();
+        for of in line["comparables"].as_array().expect("comparables") {
+            let cents = |price: &Value| (price.as_f64().expect("a price") * 100.0).round() as u64;
+            let sold = |sold: &Value| json!([sold["domain"], sold["date"], cents(&sold["price"])]);
+            let sales: Vec<Value> =
+                of["sales"].as_array().expect("sales").iter().map(sold).collect();
+            let bounds = |range: &Value| {
+                ["lowest", "low", "high", "highest"].map(|bound| cents(&range[bound]))
+            };
+            let range = Some(&of["range"]).filter(|range| range.is_object()).map(bounds);
+            assert_eq!(range.is_some(), of["reason"].is_null(), "{of}");
+            ranges += usize::from(range.is_some());
+            found.push(json!([of["channel"], of["currency"], range, sales]));
+        }
+        let wanted = expected["comparables"].as_array().expect("comparables").iter().map(|of| {
+            let points = of["points"].as_array().map(|it| json!([it[0], it[1], it[3], it[4]]));
+            json!([of["channel"], of["currency"], points, of["sales"]])
+        });
+        assert_eq!(found, wanted.collect::<Vec<_>>(), "{}", expected["domain"]);
+    }
+    assert!(ranges > 40, "{ranges} ranges");
 }
