@@ -71,6 +71,7 @@ use crate::workers::admin::{AdminSocket, Backend, Inviter};
 use crate::workers::bootstrap::Registry;
 use crate::workers::gauges::Gauges;
 use crate::workers::reload::Reload;
+use crate::workers::sales::SalesFiles;
 use crate::workers::{Work as _, until};
 use work::Work;
 
@@ -193,6 +194,7 @@ pub fn build(
             &config.data,
             (config.index_life.facts_memory_mib as usize) << 20,
         )),
+        sales: Arc::default(),
         changes,
         clock: config.clock,
         catch_days: config.catch_days,
@@ -546,6 +548,8 @@ impl Workers {
             follows_current: node.is_none(),
         };
         tasks.spawn(reload.run(stop()));
+        let sales = SalesFiles::new(&config.site().data, Arc::clone(&app.sales));
+        tasks.spawn(sales.run(stop()));
         match node {
             Some(node) => {
                 let served = (app.store.clone(), Arc::clone(&app.live), Arc::clone(&work.changes));

@@ -18,7 +18,7 @@ const MAY_IMPORT: &[(&str, &str)] = &[
     // Registry checks that users request wait in `service`.
     (
         "workers",
-        "vocab query service index intake changes cluster accounts backup telemetry outbound",
+        "vocab query facts sales service index intake changes cluster accounts backup telemetry outbound",
     ),
     // Connections and deadlines: the server can refuse requests, but does not know their meaning.
     ("server", "vocab telemetry service edge"),

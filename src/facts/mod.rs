@@ -94,6 +94,14 @@ impl FactsFile {
         mappings: &[Mapping],
         choices: Choices,
     ) -> Result<FactsFile, FactsError> {
+        FactsFile::read(FactsFile::bytes(path)?, mappings, choices)
+    }
+
+    /// Returns the bytes of a file that is not too large.
+    ///
+    /// # Errors
+    /// The file is too large or cannot be read.
+    pub fn bytes(path: &Path) -> Result<Vec<u8>, FactsError> {
         let file = File::open(path).map_err(FactsError::Io)?;
         let bytes = file.metadata().map_err(FactsError::Io)?.len();
         if bytes > FACTS_BYTES_MAX {
@@ -102,7 +110,7 @@ impl FactsFile {
         // A pipe has no length.
         let mut bytes = Vec::new();
         file.take(FACTS_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(FactsError::Io)?;
-        FactsFile::read(bytes, mappings, choices)
+        Ok(bytes)
     }
 
     /// Reads the bytes of a file.

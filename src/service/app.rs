@@ -12,6 +12,7 @@ use crate::accounts::Store;
 use crate::backtests::Backtests;
 use crate::changes::ChangeLog;
 use crate::checks::Checks;
+use crate::comparables::LiveSales;
 use crate::error::ApiError;
 use crate::fact_book::{FactBook, VisibleFacts};
 use crate::feed_limits::FeedLimits;
@@ -45,6 +46,8 @@ pub struct AppParts {
     pub store: Store,
     /// Facts of the server and of accounts.
     pub facts: Arc<FactBook>,
+    /// The operator's sales of names.
+    pub sales: Arc<LiveSales>,
     /// The log of changes of names.
     pub changes: ChangeLog,
     pub clock: Clock,

@@ -141,6 +141,9 @@ pub const HIDDEN_MAX: u32 = 10_000;
 pub const FACTS_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Maximum rows of a file of facts.
 pub const FACTS_ROWS_MAX: u64 = 100_000;
+/// Maximum sales of all files of sales of a server: each takes a few hundred bytes, and a dossier compares its
+/// name with all sales of names of its kind.
+pub const SALES_MAX: usize = 100_000;
 /// Maximum columns of a file of facts that are read: rows keep a cell for each.
 pub const FACTS_COLUMNS_MAX: usize = 64;
 /// Maximum sources of facts of an account, and of a server.

@@ -7,6 +7,7 @@ pub mod deliver;
 pub mod gauges;
 pub mod notify;
 pub mod reload;
+pub mod sales;
 pub mod verify;
 
 use std::future::Future;
