@@ -16,6 +16,7 @@ use crate::index::query::expectation_model::{Expectation, Model};
 use crate::index::query::rows::{PopularityFact, Status};
 use crate::json;
 use crate::response::Timestamp;
+use crate::sales::Comparables;
 use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::error::ApiError;
@@ -71,6 +72,10 @@ pub struct DossierResponse<'a> {
     /// dropped, and for a suffix without enough known outcomes.
     #[schema(required)]
     expectation: Option<ExpectationJson>,
+    /// The operator's sales of similar names, by channel and currency; `null` if the operator has none. They are not
+    /// part of the score.
+    #[schema(required)]
+    comparables: Option<Vec<Comparables<'a>>>,
     /// Ranks on popularity lists; empty for a name that never dropped. They are not part of the
     /// score.
     popularity: Vec<PopularityFact>,
@@ -160,7 +165,10 @@ pub async fn find_domain(
     let feedback = app.store.feedback(&domain);
     let seen = watchlist::seen_by(&app, &caller, &domain);
     let seen_at = seen.map_or(0, |seen| seen.at.get());
-    let tag = Tag::for_query(&index, as_of, request.uri(), &[feedback.up, feedback.down, seen_at]);
+    let sales = app.sales.current();
+    let digest = sales.as_ref().map_or(0, |sales| sales.digest);
+    let inputs = [feedback.up, feedback.down, seen_at, digest];
+    let tag = Tag::for_query(&index, as_of, request.uri(), &inputs);
     // The 404 must precede the comparison of tags, because `If-None-Match: *` would turn it into a
     // 304.
     let dossier = index.dossier(&domain, as_of).ok_or(ApiError::NotFound)?;
@@ -183,6 +191,7 @@ pub async fn find_domain(
         latest_drop: dossier.latest_drop,
         availability: seen.as_ref().map(AvailabilityResponse::new),
         expectation: expected.map(|(of, model)| ExpectationJson::new(of, model)),
+        comparables: sales.as_ref().map(|sales| sales.comparables(&domain, as_of.today)),
         popularity: dossier.popularity,
         feedback,
     })?;

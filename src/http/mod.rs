@@ -44,6 +44,7 @@ use dropdex_facts as facts_file;
 use dropdex_index as index;
 use dropdex_outbound as outbound;
 use dropdex_query as query;
+use dropdex_sales as sales;
 use dropdex_scorer as scorer;
 use dropdex_service as service;
 use dropdex_sources as sources;
