@@ -44,6 +44,7 @@ use dropdex_index as index;
 use dropdex_intake as intake;
 use dropdex_outbound as outbound;
 use dropdex_query as query;
+use dropdex_sales as sales;
 use dropdex_scorer as scorer;
 use dropdex_service as service;
 use dropdex_sources as sources;

@@ -2,6 +2,7 @@
 //! reasons for the score, other TLDs, the viewer's notes, external links, history and votes. An unknown
 //! name gets a 404 that shows its score.
 
+mod comparables;
 mod lifecycle;
 mod points;
 mod registry;
@@ -31,6 +32,7 @@ use crate::index::query::rows::{Lifecycle, Status};
 use crate::layout::Page;
 use crate::links::{Link, Links};
 use crate::notice;
+use crate::sales::Comparables;
 use crate::scorer::Signals;
 use crate::service::app::Now;
 use crate::service::error::ApiError;
@@ -99,6 +101,8 @@ async fn find_domain(
         let expected = index.expectation_of(&domain);
         let expected = expected.map(|(of, model)| model.sentence(of, domain.tld()));
         let (owned, now) = (owned.as_deref(), viewer.now);
+        let sales = web.app.sales.current().filter(|_| owned.is_some());
+        let comparables = sales.as_ref().map(|it| it.comparables(&domain, as_of.today));
         let dossier = DossierPage {
             domain: &domain,
             known,
@@ -110,6 +114,7 @@ async fn find_domain(
             links,
             outcome,
             expected,
+            comparables: comparables.unwrap_or_default(),
         };
         let all = [&votes::NOTICES[..], &registry::NOTICES[..]].concat();
         let notice = notice::shown(&all, query.as_deref());
@@ -173,6 +178,7 @@ struct DossierPage<'a> {
     /// Outcomes of names like this one, in a sentence.
     outcome: Option<String>,
     expected: Option<String>,
+    comparables: Vec<Comparables<'a>>,
 }
 
 impl DossierPage<'_> {
@@ -185,6 +191,7 @@ impl DossierPage<'_> {
                 div.main {
                     (self.first())
                     (self.score(&siblings))
+                    (comparables::section(&self.comparables, self.as_of.today))
                     (self.siblings(&siblings))
                 }
                 div.side {

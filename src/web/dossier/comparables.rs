@@ -1,0 +1,48 @@
+//! The operator's sales of similar names. Their rows are the operator's records, so only members see them.
+
+use maud::{Markup, html};
+
+use crate::components::{date, name_linked, panel};
+use crate::sales::{Comparable, Comparables};
+use crate::vocab::day::Day;
+
+/// Renders the sales by market; nothing without any.
+pub fn section(markets: &[Comparables<'_>], today: Day) -> Markup {
+    if markets.is_empty() {
+        return html! {};
+    }
+    let content = html! {
+        @for market in markets {
+            p { (market.summary) }
+            p.soft { (market.backtest) }
+            details.parts-of {
+                summary {
+                    "Show " @if market.count == 1 { "the sale" } @else { "the " (market.count) " sales" }
+                }
+                table.siblings {
+                    thead { tr { th scope="col" { "Name" } th scope="col" { "Price" } th scope="col" { "Sold" } } }
+                    tbody { @for sale in &market.sales { (row(sale, market.currency.as_str(), today)) } }
+                }
+            }
+        }
+        p.soft {
+            "Only names that were sold are listed, and most names never sell. Not part of the score. "
+            a href="/docs/facts#comparable-sales" { "How names are compared" }
+        }
+    };
+    panel("sales-title", "What similar names sold for", content)
+}
+
+fn row(sale: &Comparable<'_>, currency: &str, today: Day) -> Markup {
+    html! {
+        tr {
+            th scope="row" {
+                (name_linked(sale.domain.as_str(), sale.domain.tld()))
+                br;
+                span.soft { (sale.reasons.join(", ")) }
+            }
+            td { (sale.price) " " (currency) }
+            td.where { (date(sale.date, today)) @if let Some(venue) = sale.venue { ", " (venue) } }
+        }
+    }
+}
