@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::common::{Client, Response, Site, TODAY, tools, wait};
+use crate::sales;
 
 const GOLDEN: &str = "tests/golden/openapi.json";
 
@@ -79,6 +80,7 @@ fn responses_match_the_document() {
     let site = Site::with_a_name_of_each_kind();
     let key = site.account("owner@example.com", "api");
     let free = site.account("free@example.com", "free");
+    sales::write(&site);
     let server = site.serve(TODAY);
     let (mut owner, mut poor) = (server.client_with(&key), server.client_with(&free));
     let mut nobody = server.client();
@@ -251,6 +253,9 @@ fn changes(all: &mut Answers, site: &Site, owner: &mut Client) {
 }
 
 fn read_names(all: &mut Answers, owner: &mut Client) {
+    wait::until(Duration::from_secs(60), "comparable sales", || {
+        !owner.get("/api/v1/domain/solar.com").json()["comparables"].is_null()
+    });
     for target in ["/api/v1/drops", "/api/v1/drops?view=all&limit=1", "/api/v1/drops?min_dqs=101"] {
         all.get(owner, "/api/v1/drops", target);
     }

@@ -1,10 +1,12 @@
-//! Comparable sales: `dropdex facts sales` as a user runs it, and the same comparables from a script. All sales are
-//! invented.
+//! Comparable sales: `dropdex facts sales` as a user runs it, the same comparables from a script, and dossiers with
+//! the operator's files. All sales are invented.
 
 use std::fmt::Write as _;
+use std::fs;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use dropdex::scorer::{Scorer, Scratch};
 use dropdex::vocab::day::Day;
@@ -12,7 +14,9 @@ use dropdex::vocab::name::DomainName;
 use serde_json::{Value, json};
 
 use crate::common::rng::Rng;
+use crate::common::wait::until;
 use crate::common::{Site, TODAY};
+use crate::pages::browser::Browser;
 
 /// Seven sales of single words at an auction, one row that is refused, and one sale in retail.
 const FILE: &str = "\
@@ -26,6 +30,15 @@ const FILE: &str = "\
     chair.com,700,USD,2024-07-10,NameJet,PRIVATE\n\
     table.com,soon,USD,2024-07-10,NameJet,PRIVATE\n\
     horse.com,9000,USD,2026-01-20,Sedo,PRIVATE\n";
+
+/// Writes [`FILE`] where a server finds it, and returns its path.
+pub fn write(site: &Site) -> PathBuf {
+    let folder = site.data().join("sales");
+    fs::create_dir_all(&folder).expect("made");
+    let file = folder.join("2026.csv");
+    fs::write(&file, FILE).expect("written");
+    file
+}
 
 #[test]
 fn sales_of_similar_names_are_listed_by_channel() {
@@ -203,4 +216,51 @@ fn a_script_computes_the_same_ranges_and_backtests() {
         assert_eq!(found, wanted.collect::<Vec<_>>(), "{}", expected["domain"]);
     }
     assert!(ranges > 40, "{ranges} ranges");
+}
+
+const PASSWORD: &str = "correct horse battery";
+/// Longer than the server takes to see a changed file.
+const SEEN_WITHIN: Duration = Duration::from_secs(60);
+
+#[test]
+fn dossiers_show_the_operators_sales_to_members_only() {
+    let site = Site::with_names(["lemon.com".to_owned()].into_iter(), TODAY);
+    let settings = site.settings("[web]\nplain_http = true\n");
+    let key = site.account("ann@example.com", "pro");
+    site.account_with_password("bob@example.com", "pro", PASSWORD);
+    let file = write(&site);
+    let broken = file.with_file_name("broken.csv");
+    fs::write(broken, "Domain,Amount\nriver.com,1\n").expect("written");
+    let server = site.serve_with(&["--today", TODAY, "--config", &settings]);
+    let mut client = server.client_with(&key);
+    let mut dossier = || client.get("/api/v1/domain/lemon.com");
+    until(SEEN_WITHIN, "the sales are read", || !dossier().json()["comparables"].is_null());
+    let first = dossier();
+    let comparables = &first.json()["comparables"];
+    let auction = &comparables[0];
+    assert_eq!((&auction["channel"], &auction["count"]), (&json!("auction"), &json!(7)));
+    let range = json!({ "low": 210.0, "high": 550.0, "lowest": 110.0, "highest": 660.0 });
+    assert_eq!(auction["range"], range, "{auction}");
+    let reasons = json!([".com", "same length"]);
+    assert_eq!(auction["sales"][0]["reasons"], reasons, "{auction}");
+    assert_eq!(comparables[1]["reason"], json!("1 similar sales; a range needs 5"));
+
+    let visitor = Browser::new(&server).get("/domain/lemon.com");
+    assert_eq!(visitor.status, 200);
+    let mut member = Browser::new(&server);
+    assert_eq!(member.log_in("bob@example.com", PASSWORD).status, 303);
+    let page = member.get("/domain/lemon.com");
+    for part in ["What similar names sold for", "sold at auction for 210 to 550 USD", "tiger.com"] {
+        assert!(page.text().contains(part), "{part}: {}", page.text());
+        assert!(!visitor.text().contains(part), "{part}: {}", visitor.text());
+    }
+
+    fs::write(&file, FILE.replace(",700,", ",7000,")).expect("written");
+    until(SEEN_WITHIN, "the sales are read again", || {
+        dossier().json()["comparables"] != *comparables
+    });
+    assert_ne!(dossier().header("etag"), first.header("etag"));
+    fs::remove_file(&file).expect("removed");
+    until(SEEN_WITHIN, "the sales are gone", || dossier().json()["comparables"].is_null());
+    assert!(server.stop().contains("the file of sales is not used"));
 }
