@@ -83,7 +83,7 @@ def compared(name, sales, day):
 
 
 def backtest(sales):
-    tested = sales[len(sales) - min(2000, len(sales) * 30 // 100):]
+    tested = sales[len(sales) - min(1000, len(sales) * 30 // 100):]
     misses, inside, wide = [], 0, 0
     for sold in tested:
         points = compared(sold, sales, sold["day"])[1]
