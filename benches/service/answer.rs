@@ -35,7 +35,7 @@ pub fn answer(index: &Index, ask: &Ask, as_of: AsOf, body: &mut Vec<u8>) -> anyh
         Ask::Drops(filter) => {
             let page = index.drops(filter, as_of, Counting::Estimate)?;
             write!(body, "{{\"availableTlds\":{},\"drops\":", tlds_json(&page))?;
-            push_drops(&page, DROP_MEMBERS, body);
+            push_drops(&page, DROP_MEMBERS, |_, _| {}, body);
         }
         Ask::Dossier(name) => {
             let dossier = index.dossier(name, as_of).map(|dossier| Known {

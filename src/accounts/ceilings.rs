@@ -8,13 +8,13 @@ use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
 use super::data::UserData;
 use super::data::claims::Claim;
+use super::data::facts::{Facts, Part};
 use super::data::hidden::hidden_bytes;
 use super::data::rules::Rule;
 use super::data::votes::vote_bytes;
 use super::data::watch_alerts::{WatchSender, WatchSettings};
 use super::error::WriteError;
 use super::event::Event;
-use super::facts;
 use crate::vocab::ids::AccountId;
 use crate::vocab::plan::{AccountLimits, Plan, Plans};
 
@@ -102,11 +102,29 @@ pub fn growth(data: &UserData, events: &[Event]) -> i64 {
         }
         Event::ReplyKept { reply, .. } => reply.bytes() as i64,
         Event::FactsPart { .. } | Event::FactsPut { .. } | Event::FactsMapped { .. } => {
-            facts::growth(&data.facts, event)
+            growth_of_facts(&data.facts, event)
         }
         _ => 0,
     };
     events.iter().map(grown).sum()
+}
+
+/// Returns the change in an account's memory from a part, or from putting an edition into use.
+fn growth_of_facts(facts: &Facts, event: &Event) -> i64 {
+    match event {
+        Event::FactsPart { number, bytes: Part(bytes), .. } => {
+            let replaced = if *number == 0 { facts.pending().1 } else { 0 };
+            bytes.len() as i64 - replaced as i64
+        }
+        Event::FactsPut { row, .. } => {
+            let before = facts.source(&row.source).map_or(0, |it| it.bytes.len());
+            256 - before as i64
+        }
+        Event::FactsMapped { print, mapping: Some(mapping), .. } => {
+            128 + (print.len() + mapping.len()) as i64
+        }
+        _ => 0,
+    }
 }
 
 /// Formats a number of bytes for people.

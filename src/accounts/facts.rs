@@ -4,7 +4,7 @@
 use compact_str::CompactString;
 
 use super::data::account::Account;
-use super::data::facts::{Facts, FactsRow, Part};
+use super::data::facts::{Facts, FactsRow};
 use super::decide::Decided;
 use super::error::WriteError;
 use super::event::{Event, RowOf};
@@ -111,22 +111,4 @@ fn begun(account: &Account, parts: u32) -> Result<(), WriteError> {
     let what = "another file of facts was added at the same time; add this one again";
     let fits = parts == 0 || parts == waiting;
     if fits { Ok(()) } else { Err(WriteError::Conflict(what.to_owned())) }
-}
-
-/// Returns the change in an account's memory from a part, or from putting an edition into use.
-pub fn growth(facts: &Facts, event: &Event) -> i64 {
-    match event {
-        Event::FactsPart { number, bytes: Part(bytes), .. } => {
-            let replaced = if *number == 0 { facts.pending().1 } else { 0 };
-            bytes.len() as i64 - replaced as i64
-        }
-        Event::FactsPut { row, .. } => {
-            let before = facts.source(&row.source).map_or(0, |it| it.bytes.len());
-            256 - before as i64
-        }
-        Event::FactsMapped { print, mapping: Some(mapping), .. } => {
-            128 + (print.len() + mapping.len()) as i64
-        }
-        _ => 0,
-    }
 }

@@ -13,7 +13,9 @@ use utoipa::{PartialSchema, ToSchema};
 use crate::cursor::{self, QueryDigest};
 use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
-use crate::fact_rows::{FactSourceResponse, fact_names, push_fact_sources, shown_facts};
+use crate::fact_rows::{
+    FactSourceResponse, fact_names, push_fact_sources, push_facts, shown_facts,
+};
 use crate::index::filter::{Counting, DropFilter, Facet};
 use crate::index::query::facets::CountedFacets;
 use crate::index::query::rows::{DropRow, FacetValue};
@@ -282,7 +284,9 @@ impl<'a> DropsResponse<'a> {
             push_flag(&mut out, "facetsExact", self.facets_exact);
         }
         out.extend_from_slice(b",\"drops\":");
-        push_drops(self.drops.0, self.drops.1, self.fact_sources, &mut out);
+        let facts = self.fact_sources;
+        let also = |row: &DropRow<'_>, out: &mut Vec<u8>| push_facts(row.name, facts, out);
+        push_drops(self.drops.0, self.drops.1, also, &mut out);
         push_fact_sources(&mut out, self.fact_sources);
         out.push(b'}');
         out

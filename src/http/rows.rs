@@ -9,7 +9,6 @@ use chrono::Datelike;
 use memchr::memchr2;
 
 use crate::edge::csv::{push, push_number, push_quoted_cell};
-use crate::fact_rows::push_facts;
 use crate::index::query::rows::{DropRow, LatestDrop, SearchRow};
 use crate::index::rules::preview::Preview;
 use crate::index::{DropsPage, SearchPage};
@@ -17,7 +16,6 @@ use crate::query::error::{BadParameter, ParameterCode};
 use crate::query::list;
 use crate::query::params::Params;
 use crate::scorer::{Cap, Percent, Points, Signals};
-use crate::service::fact_book::ShownFacts;
 use crate::vocab::day::Day;
 use crate::vocab::named::named_enum;
 use crate::vocab::stage::Stage;
@@ -93,13 +91,18 @@ pub fn members(
     Ok(Some((members, has_beside)))
 }
 
-/// Appends a page of the drops list as a JSON array of rows with these members.
-pub fn push_drops(page: &DropsPage<'_>, members: &[Member], facts: &ShownFacts, out: &mut Vec<u8>) {
+/// Appends a page of the drops list as a JSON array of rows with these members; `also` adds to each row.
+pub fn push_drops(
+    page: &DropsPage<'_>,
+    members: &[Member],
+    also: impl Fn(&DropRow<'_>, &mut Vec<u8>),
+    out: &mut Vec<u8>,
+) {
     let mut rows = JsonArray::open(out);
     page.for_each(|row| {
         let out = rows.item();
         push_drop(row, members, out);
-        push_facts(row.name, facts, out);
+        also(row, out);
     });
     rows.close();
 }
