@@ -73,7 +73,7 @@ struct ReadArgs {
     #[arg(long, value_name = "ORDER")]
     date_order: Option<DateOrder>,
     /// Currency of amounts that state none, such as USD
-    #[arg(long, value_name = "CODE", value_parser = parse_currency)]
+    #[arg(long, value_name = "CODE", value_parser = super::parse_currency)]
     currency: Option<Currency>,
     /// Columns of the files with one header, in their order, empty for columns to ignore:
     /// FINGERPRINT=domain,,acme.rank:int
@@ -85,10 +85,6 @@ impl ReadArgs {
     fn choices(&self) -> Choices {
         Choices { date_order: self.date_order, currency: self.currency, ..Choices::default() }
     }
-}
-
-pub(super) fn parse_currency(text: &str) -> Result<Currency, &'static str> {
-    Currency::parse(text).ok_or("must be an ISO 4217 code such as USD")
 }
 
 /// A file in the output of `--json`.

@@ -28,7 +28,7 @@ pub struct AddArgs {
     #[arg(long, value_name = "ORDER")]
     date_order: Option<DateOrder>,
     /// Currency of amounts that state none, such as USD
-    #[arg(long, value_name = "CODE", value_parser = super::facts::parse_currency)]
+    #[arg(long, value_name = "CODE", value_parser = super::parse_currency)]
     currency: Option<Currency>,
     /// Columns of the files with one header, as for `facts inspect`
     #[arg(long, value_name = "MAPPING")]

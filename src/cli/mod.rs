@@ -36,6 +36,7 @@ use crate::intake::outcome::one_line;
 use crate::intake::worker;
 use crate::telemetry::logs::{self, Logs};
 use crate::vocab::day::Day;
+use crate::vocab::money::Currency;
 use crate::vocab::secret::Secret;
 
 /// Self-hosted search for domain names that are leaving registration.
@@ -153,6 +154,11 @@ pub fn main() -> ExitCode {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct WrongUsage(pub &'static str);
+
+/// Parses the option `--currency`.
+fn parse_currency(text: &str) -> Result<Currency, &'static str> {
+    Currency::parse(text).ok_or("must be an ISO 4217 code such as USD")
+}
 
 /// A result with an exit code of its own, for scripts.
 #[derive(Debug, thiserror::Error)]

@@ -302,6 +302,10 @@ pub enum ParameterKind {
         words: &'static [&'static str],
         default: &'static str,
     },
+    /// Some of these words, and `fact:` with names of facts.
+    Facets {
+        words: &'static [&'static str],
+    },
     OneOf {
         words: &'static [&'static str],
         default: Option<&'static str>,

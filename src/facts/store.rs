@@ -191,6 +191,14 @@ impl StoredColumn {
         }
     }
 
+    /// Returns a number as conditions write it.
+    pub fn text_of(&self, code: i64) -> String {
+        match self.value(code, false) {
+            Some(Value::Money { cents, .. }) => format!("{}.{:02}", cents / 100, cents % 100),
+            value => value.map(|value| value.to_string()).unwrap_or_default(),
+        }
+    }
+
     /// Returns the value with a code; `None` if no value has it.
     fn value(&self, code: i64, at_least: bool) -> Option<Value> {
         Some(match self.kind {

@@ -1,6 +1,7 @@
 //! `GET /api/v1/drops`.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::{Request, State};
@@ -25,6 +26,7 @@ use crate::json::{push_flag, push_member};
 use crate::parse;
 use crate::query::narrow::{self, Scope};
 use crate::query::params::{Limits, Params};
+use crate::query::request::FACT_SORT;
 use crate::rows::{
     DROP_JSON_BYTES, DROP_MEMBERS, JsonArray, Member, members, push_day, push_drops,
     push_json_text, tlds_json,
@@ -32,7 +34,7 @@ use crate::rows::{
 use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::error::ApiError;
-use crate::service::fact_book::ShownFacts;
+use crate::service::fact_book::{FactFacet, ShownFacts};
 use crate::service::work;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::day::Day;
@@ -60,6 +62,8 @@ pub async fn list_drops(
         let visible = app.visible_facts();
         used = visible.resolve_drops(&mut asked.filter, as_of.today)?;
         asked.facts = visible.shown(std::mem::take(&mut asked.fact_names))?;
+        asked.fact_facets = visible.counted(std::mem::take(&mut asked.counted_names))?;
+        used.extend(asked.fact_facets.iter().map(|facet| Arc::clone(&facet.source)));
     }
     let editions: Vec<u64> =
         used.iter().map(|it| it.id().0).chain(asked.facts.editions()).collect();
@@ -80,7 +84,11 @@ pub async fn list_drops(
         app.facts.join(&index, &used)?;
         let page = index.drops(&asked.filter, as_of, asked.counting)?;
         let facets = index.facets(&asked.filter, &asked.facets, as_of, asked.counting)?;
-        let response = DropsResponse::new(&asked, &page, facets);
+        let count = |facet: &FactFacet| {
+            Ok((facet.name.clone(), facet.count(&index, &asked.filter, as_of)?))
+        };
+        let of_facts = asked.fact_facets.iter().map(count).collect::<Result<_, ApiError>>()?;
+        let response = DropsResponse::new(&asked, &page, facets, of_facts);
         let next = response.next_cursor.as_ref().map(|cursor| next_link(&uri, cursor));
         let body = response.into_json();
         timer.finish(page.count() as usize, &asked.filter);
@@ -109,11 +117,14 @@ struct DropsRequest {
     /// Facts that rows show, by name and, once the caller is known, with their columns.
     fact_names: Vec<FactName>,
     facts: ShownFacts,
+    /// Facts whose values are counted, likewise.
+    counted_names: Vec<FactName>,
+    fact_facets: Vec<FactFacet>,
 }
 
 impl DropsRequest {
     fn needs_facts(&self) -> bool {
-        self.filter.needs_facts() || !self.fact_names.is_empty()
+        self.filter.needs_facts() || !self.fact_names.is_empty() || !self.counted_names.is_empty()
     }
 
     fn parse(uri: &Uri, today: Day) -> Result<DropsRequest, ApiError> {
@@ -125,7 +136,7 @@ impl DropsRequest {
         };
         let (digest, facets) = (QueryDigest::of(&filter), params.facets()?);
         let counting = params.one("total")?.unwrap_or_default();
-        let (fact_names, shown) = (fact_names(&params)?, ShownFacts::default());
+        let (fact_names, counted_names) = (fact_names(&params)?, params.fact_facets()?);
         Ok(DropsRequest {
             filter,
             digest,
@@ -134,7 +145,9 @@ impl DropsRequest {
             facets,
             counting,
             fact_names,
-            facts: shown,
+            facts: ShownFacts::default(),
+            counted_names,
+            fact_facets: Vec::new(),
         })
     }
 }
@@ -186,6 +199,8 @@ pub struct DropsResponse<'a> {
     /// Values of each requested facet by number of names, most frequent first.
     #[schema(value_type = Option<BTreeMap<String, Vec<FacetCount>>>, nullable = false)]
     facets: Vec<(Facet, Vec<FacetValue>)>,
+    #[schema(ignore)]
+    fact_facets: Vec<(FactName, Vec<(String, u32)>)>,
     /// Whether no number of the facets is an estimate.
     #[schema(value_type = Option<bool>, nullable = false)]
     facets_exact: bool,
@@ -235,6 +250,7 @@ impl<'a> DropsResponse<'a> {
         asked: &'a DropsRequest,
         page: &'a DropsPage<'a>,
         facets: CountedFacets,
+        fact_facets: Vec<(FactName, Vec<(String, u32)>)>,
     ) -> DropsResponse<'a> {
         DropsResponse {
             date: page.date,
@@ -247,6 +263,7 @@ impl<'a> DropsResponse<'a> {
             generation: page.generation(),
             available_tlds: asked.has_tlds.then(|| tlds_json(page)),
             facets: asked.facets.iter().copied().zip(facets.values).collect(),
+            fact_facets,
             facets_exact: facets.are_exact,
             drops: (page, &asked.members),
             fact_sources: &asked.facts,
@@ -279,8 +296,8 @@ impl<'a> DropsResponse<'a> {
             out.extend_from_slice(b",\"availableTlds\":");
             out.extend_from_slice(tlds.as_bytes());
         }
-        if !self.facets.is_empty() {
-            push_facets(&mut out, &self.facets);
+        if !self.facets.is_empty() || !self.fact_facets.is_empty() {
+            push_facets(&mut out, &self.facets, &self.fact_facets);
             push_flag(&mut out, "facetsExact", self.facets_exact);
         }
         out.extend_from_slice(b",\"drops\":");
@@ -293,22 +310,33 @@ impl<'a> DropsResponse<'a> {
     }
 }
 
-fn push_facets(out: &mut Vec<u8>, facets: &[(Facet, Vec<FacetValue>)]) {
-    let mut before = b",\"facets\":{\"".as_slice();
-    for (facet, values) in facets {
+fn push_facets(
+    out: &mut Vec<u8>,
+    facets: &[(Facet, Vec<FacetValue>)],
+    of_facts: &[(FactName, Vec<(String, u32)>)],
+) {
+    let mut before = b",\"facets\":{".as_slice();
+    let mut push = |name: &str, values: &mut dyn Iterator<Item = (&str, u32)>| {
         out.extend_from_slice(before);
-        out.extend_from_slice(facet.as_str().as_bytes());
-        out.extend_from_slice(b"\":");
+        push_json_text(out, name);
+        out.extend_from_slice(b":");
         let mut array = JsonArray::open(out);
-        for FacetValue { value, count } in values {
+        for (value, count) in values {
             let out = array.item();
             out.extend_from_slice(b"{\"value\":");
             push_json_text(out, value);
-            push_member(out, "count", *count);
+            push_member(out, "count", count);
             out.push(b'}');
         }
         array.close();
-        before = b",\"";
+        before = b",";
+    };
+    for (facet, values) in facets {
+        push(facet.as_str(), &mut values.iter().map(|it| (&*it.value, it.count)));
+    }
+    for (name, values) in of_facts {
+        let values = &mut values.iter().map(|(value, count)| (value.as_str(), *count));
+        push(&format!("{FACT_SORT}{name}"), values);
     }
     out.push(b'}');
 }

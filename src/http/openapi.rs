@@ -228,6 +228,11 @@ fn parameter(parameter: &Parameter) -> Value {
             let word = words.join("|");
             json!({ "type": "string", "pattern": format!("^ *({word})? *(, *({word})? *)*$") })
         }
+        ParameterKind::Facets { words } => {
+            let fact = "fact:[a-z0-9_-]{1,40}[.][a-z0-9_-]{1,40}";
+            let word = format!("{}|{fact}", words.join("|"));
+            json!({ "type": "string", "pattern": format!("^ *({word})? *(, *({word})? *)*$") })
+        }
         ParameterKind::Date => json!({ "type": "string", "format": "date" }),
         ParameterKind::OneOf { words, .. } => json!({ "type": "string", "enum": words }),
         ParameterKind::Sort { words, default } => {

@@ -180,10 +180,10 @@ const FIELDS: Parameter = query(
 );
 const FACETS: Parameter = query(
     "facets",
-    ParameterKind::SomeOf(&Facet::NAMES),
+    ParameterKind::Facets { words: &Facet::NAMES },
     "tld,stage",
     "Counts by value, each with all filters but its own: at most 100 values, most frequent first. Scores are counted in tens. \
-     For `stage`, the `view` counts as its own.",
+     For `stage`, the `view` counts as its own. `fact:SOURCE.FACT` counts the values of a fact, in ten ranges if there are many.",
 );
 const TOTAL: Parameter = query(
     "total",

@@ -312,7 +312,7 @@ impl<'a> Params<'a> {
     pub fn facets(&self) -> Result<Vec<Facet>, BadParameter> {
         let mut facets = Vec::new();
         let list = self.get("facets")?.unwrap_or_default();
-        for item in list::plain(list) {
+        for item in list::plain(list).filter(|item| !item.starts_with(FACT_SORT)) {
             let facet = item.parse().map_err(|_| {
                 let what = format!("must be some of {}", Facet::NAMES.join(", "));
                 BadParameter::coded(ParameterCode::UnknownFacet, "facets", what)
@@ -322,6 +322,22 @@ impl<'a> Params<'a> {
             }
         }
         Ok(facets)
+    }
+
+    /// Parses the facts of `facets`, and returns each once.
+    ///
+    /// # Errors
+    /// A text that is not the name of a fact.
+    pub fn fact_facets(&self) -> Result<Vec<FactName>, BadParameter> {
+        let mut facts = Vec::new();
+        let list = self.get("facets")?.unwrap_or_default();
+        for name in list::plain(list).filter_map(|item| item.strip_prefix(FACT_SORT)) {
+            let name = name.parse().map_err(|err| BadParameter::new("facets", err))?;
+            if !facts.contains(&name) {
+                facts.push(name);
+            }
+        }
+        Ok(facts)
     }
 
     /// Returns true if parsing compiles a regular expression, which takes up to some 20 ms.

@@ -141,7 +141,7 @@ named_enum! {
 }
 parse_named!(SortKey);
 
-/// Prefix of the name of a fact in `sort`.
+/// Prefix of the name of a fact in `sort` and `facets`.
 pub const FACT_SORT: &str = "fact:";
 
 /// Order of the drops list.

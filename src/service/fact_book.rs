@@ -15,7 +15,7 @@ use crate::error::ApiError;
 use crate::facts_file::Value;
 use crate::facts_file::store::{Edition, Licence, StoreError, StoredColumn};
 use crate::index::Index;
-use crate::index::filter::{DropFilter, SortKey};
+use crate::index::filter::{AsOf, DropFilter, SortKey};
 use crate::query::error::BadParameter;
 use crate::query::facts::{FactCondition, FactTest};
 use crate::query::filter::Filter;
@@ -393,6 +393,24 @@ impl VisibleFacts {
         Ok(ShownFacts { columns })
     }
 
+    /// Returns the columns of facts whose values are to be counted.
+    ///
+    /// # Errors
+    /// A fact that the caller does not see, or text.
+    pub fn counted(&self, names: Vec<FactName>) -> Result<Vec<FactFacet>, BadParameter> {
+        let counted = |name| {
+            let (source, column) = self.known("facets", &name)?;
+            if source.edition.meta().columns[column].kind == FactType::Text {
+                return Err(BadParameter::new(
+                    "facets",
+                    format!("must not have {name}, which is text"),
+                ));
+            }
+            Ok(FactFacet { source: Arc::clone(source), column, name })
+        };
+        names.into_iter().map(counted).collect()
+    }
+
     /// Returns every known fact of a name, with its source and column.
     ///
     /// # Errors
@@ -441,6 +459,58 @@ pub struct ShownColumn {
     pub name: FactName,
     pub source: Arc<Source>,
     column: usize,
+}
+
+/// A fact whose values are counted.
+pub struct FactFacet {
+    pub name: FactName,
+    pub source: Arc<Source>,
+    column: usize,
+}
+
+/// Number of ranges in which the values of a fact are counted.
+const BINS: usize = 10;
+
+impl FactFacet {
+    /// Counts the names that pass a filter without its conditions on this fact: by value if a fact has few, and in
+    /// ten ranges of about as many names otherwise. Each value is one that conditions take.
+    ///
+    /// # Errors
+    /// A query fails.
+    pub fn count(
+        &self,
+        index: &Index,
+        filter: &DropFilter,
+        as_of: AsOf,
+    ) -> Result<Vec<(String, u32)>, ApiError> {
+        let mut filter = filter.clone();
+        filter.common.drop.facts.retain(|fact| fact.name != self.name);
+        let id = column_id(&self.source, self.column);
+        let numbers = index.fact_numbers(&filter, id, as_of)?;
+        let column = &self.source.edition.meta().columns[self.column];
+        let by_value: Vec<&[i64]> = numbers.chunk_by(|one, other| one == other).collect();
+        if by_value.len() <= BINS || matches!(column.kind, FactType::Enum | FactType::Bool) {
+            let count = |same: &&[i64]| (column.text_of(same[0]), same.len() as u32);
+            let mut counts: Vec<_> = by_value.iter().map(count).collect();
+            if column.kind == FactType::Enum {
+                counts.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+            }
+            return Ok(counts);
+        }
+        let (mut counts, mut at) = (Vec::with_capacity(BINS), 0);
+        for bin in 1..=BINS {
+            let end = numbers.len() * bin / BINS;
+            // Equal values are in one range.
+            let Some(&last) = numbers.get(end.saturating_sub(1)).filter(|_| end > at) else {
+                continue;
+            };
+            let end = numbers.partition_point(|number| *number <= last);
+            let (low, high) = (column.text_of(numbers[at]), column.text_of(last));
+            counts.push((format!("{low}..{high}"), (end - at) as u32));
+            at = end;
+        }
+        Ok(counts)
+    }
 }
 
 impl ShownFacts {

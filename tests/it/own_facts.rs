@@ -133,6 +133,16 @@ fn facts_are_added_and_filter_sort_and_show_at_once() {
         serde_json::from_str(lines.text().lines().next().expect("a line")).expect("JSON");
     assert_eq!(first["facts"]["majestic.tf"]["value"], 24);
 
+    let facets = "facets=fact:majestic.tf,tld&fact.majestic.tf=20..&fact.majestic.cf=..40";
+    let counted = client.get(&format!("/api/v1/drops?view=all&{facets}")).json();
+    let count = |value: &str| json!({"value": value, "count": 1});
+    // All conditions but its own.
+    assert_eq!(
+        counted["facets"]["fact:majestic.tf"],
+        json!([count("0"), count("15"), count("24")])
+    );
+    assert_eq!(counted["facets"]["tld"], json!([count("com")]));
+
     // A page by cursor continues after the last fact.
     let mut target = "/api/v1/drops?view=all&fields=name&sort=fact:majestic.tf&limit=2".to_owned();
     let mut seen = Vec::new();
@@ -146,6 +156,40 @@ fn facts_are_added_and_filter_sort_and_show_at_once() {
     }
     assert_eq!(seen.len(), NAMES.len());
     assert_eq!(seen[..3], ["alpha.com", "beta.com", "gamma.com"]);
+}
+
+/// Facets of a fact are ten ranges of about as many names, each of which finds its names as a condition.
+#[test]
+fn facets_of_facts_are_conditions() {
+    let names = (0..200).map(|number| format!("name{number}.com"));
+    let site = Site::with_names(names.clone(), TODAY);
+    let key = site.account("owner@example.com", "api");
+    let server = site.serve(TODAY);
+    let mut client = server.client_with(&key);
+    let rows = names.enumerate().filter(|(at, _)| at % 4 > 0).map(|(at, name)| {
+        let (price, kind) = (at * at % 97, ["red", "blue"][at % 2]);
+        format!("{name},{},{price}.50,2026-02-{:02},{kind}\n", at * 7 % 60, 1 + at % 28)
+    });
+    let file = format!(
+        "domain,a.x:int,a.price:money:EUR,a.seen:date,a.kind:enum\n{}",
+        rows.collect::<String>()
+    );
+    assert_eq!(upload(&mut client, "", file).status, 201);
+    let list = "facets=fact:a.x,fact:a.price,fact:a.seen,fact:a.kind";
+    let counted = client.get(&format!("/api/v1/drops?view=all&{list}")).json()["facets"].take();
+    for (fact, bins) in [("a.x", 10), ("a.price", 10), ("a.seen", 10), ("a.kind", 2)] {
+        let values = counted[format!("fact:{fact}")].as_array().expect("values").clone();
+        assert_eq!(values.len(), bins, "{values:?}");
+        let mut all = 0;
+        for value in &values {
+            let (text, count) = (value["value"].as_str().expect("text"), value["count"].as_u64());
+            let found =
+                client.get(&format!("/api/v1/drops?view=all&total=exact&fact.{fact}={text}"));
+            assert_eq!(found.json()["total"].as_u64(), count, "{fact} {text}");
+            all += count.expect("a number");
+        }
+        assert_eq!(all, 150, "{fact}: every name is in one range");
+    }
 }
 
 #[test]

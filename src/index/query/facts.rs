@@ -7,9 +7,12 @@ use rayon::prelude::*;
 
 use crate::columns::facts::FactTable;
 use crate::columns::names::{VisitedName, text_of};
+use crate::columns::slices::has_doc;
+use crate::error::QueryError;
 use crate::facts::store::{Edition, StoreError, StoredRow};
+use crate::filter::{AsOf, DropFilter};
 use crate::query::index::{Generation, Index};
-use crate::vocab::fact::{EditionId, KeyKind};
+use crate::vocab::fact::{EditionId, FactColumnId, KeyKind};
 
 /// An edition with more rows than one in this many dropped names is read in order beside all names. Its keys are
 /// looked up one by one otherwise.
@@ -51,6 +54,30 @@ impl Index {
             known += u64::from(is_known);
         }
         Ok(known)
+    }
+
+    /// Returns the numbers of a fact of the names that pass a filter, sorted.
+    ///
+    /// # Errors
+    /// [`QueryError`]; does not happen with verified files.
+    pub fn fact_numbers(
+        &self,
+        filter: &DropFilter,
+        column: FactColumnId,
+        as_of: AsOf,
+    ) -> Result<Vec<i64>, QueryError> {
+        let (day, mut numbers) = (self.day(as_of), Vec::new());
+        for (layer, day) in self.layers_on(&day) {
+            let Some(table) = layer.facts.get(column.edition) else { continue };
+            let matches = layer.matching(filter, day)?;
+            let known = table.known(column.column).into_iter();
+            // Names that were registered again follow those of the list.
+            let known = known.take_while(|(doc, _)| (*doc as usize) < 64 * matches.len());
+            numbers
+                .extend(known.filter(|(doc, _)| has_doc(&matches, *doc)).map(|(_, number)| number));
+        }
+        numbers.sort_unstable();
+        Ok(numbers)
     }
 
     /// Returns true if an edition is joined with all layers.

@@ -237,6 +237,11 @@ fn value(parameter: &Parameter) -> Markup {
             }
         },
         ParameterKind::Date => html! { "YYYY-MM-DD" },
+        ParameterKind::Facets { words } => html! {
+            "any of "
+            @for word in words { code { (word) } ", " }
+            code { "fact:SOURCE.FACT" }
+        },
         ParameterKind::Sort { words, default } => html! {
             @for word in words { code { (word) } ", " }
             code { "fact:SOURCE.FACT" } "; default " code { (default) }

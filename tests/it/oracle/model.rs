@@ -795,6 +795,7 @@ impl Model {
             "latestDrop": shown,
             "availability": null,
             // No suffix has a model.
+            "comparables": null,
             "expectation": null,
             "popularity": name.popularity,
             "feedback": {"up": 0, "down": 0},
