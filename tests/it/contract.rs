@@ -31,6 +31,13 @@ fn tried(key: Option<&str>) -> Tried {
     }
 }
 
+/// Adds the facts that `hooks.py` asks for.
+fn add_facts(site: &Site) {
+    let facts = "domain,acme.rank:int,acme.kind:enum\nsolar.com,5,red\nkept.org,7,blue\n";
+    let facts = site.write("acme.csv", facts);
+    site.ok(&["facts", "add", facts.to_str().expect("UTF-8")]);
+}
+
 /// Runs every operation of the document with `key`.
 fn judge(site: &Site, server: &Server, key: Option<&str>) {
     let Tried { phases, examples } = tried(key);
@@ -65,6 +72,7 @@ fn judge(site: &Site, server: &Server, key: Option<&str>) {
 
 fn as_plan(plan: &str) {
     let site = Site::with_a_name_of_each_kind();
+    add_facts(&site);
     let key = site.account("owner@example.com", plan);
     let config = site.settings(SETTINGS);
     let server = site.serve_with(&["--today", TODAY, "--config", &config]);
@@ -83,6 +91,7 @@ fn plan_api() {
 #[test]
 fn anonymous() {
     let site = Site::with_a_name_of_each_kind();
+    add_facts(&site);
     let config = site.settings(SETTINGS);
     let server = site.serve_with(&["--today", TODAY, "--config", &config]);
     judge(&site, &server, None);

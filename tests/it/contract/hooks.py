@@ -35,6 +35,14 @@ MEMBERS = (
 ).split()
 schemathesis.openapi.format("fields", st.lists(st.sampled_from(MEMBERS), min_size=1, unique=True).map(",".join))
 schemathesis.openapi.format("texts", st.lists(LABELS, min_size=1, max_size=5).map(",".join))
+# The facts that the server has.
+FACTS = st.sampled_from(["acme.rank", "acme.kind"])
+RANGES = st.sampled_from(["acme.rank:1..9", "acme.rank:..5", "acme.kind:red|blue"])
+schemathesis.openapi.format("fact-names", st.lists(FACTS, min_size=1, unique=True).map(",".join))
+schemathesis.openapi.format("facts", RANGES | FACTS)
+schemathesis.openapi.format("fact-range", RANGES)
+schemathesis.openapi.format("fact-presence", FACTS | FACTS.map("!{}".format))
+schemathesis.openapi.format("currency", st.sampled_from(["EUR", "usd"]))
 schemathesis.openapi.format("tags", st.lists(LABELS, min_size=1, max_size=5).map(",".join))
 schemathesis.openapi.format("domain", NAMES)
 schemathesis.openapi.format("name-part", PARTS)
@@ -62,7 +70,14 @@ def map_headers(context, headers):
 
 @schemathesis.hook
 def map_query(context, query):
-    """Requests do not wait for events that never come."""
+    """Requests do not wait for events that never come, and ask for facts that the server has."""
+    for name in ["sort", "facets"]:
+        value = (query or {}).get(name)
+        if isinstance(value, str) and value.startswith("fact:"):
+            query[name] = "fact:acme.rank"
+    for name, value in [("fact", "acme.rank:1..9"), ("has", "acme.rank")]:
+        if (query or {}).get(name) in ["acme.rank", "acme.kind"] + ["acme.rank:1..9", "acme.rank:..5", "acme.kind:red|blue"]:
+            query[name] = value
     wait = (query or {}).get("wait")
     if isinstance(wait, int) and 1 < wait <= 30:
         query["wait"] = 1
