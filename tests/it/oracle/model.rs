@@ -371,14 +371,14 @@ impl Filter {
 /// The fact `acme.rank` of the account, by name.
 pub fn rank_of(name: &str) -> Option<i64> {
     let number = hash(name);
-    (number % 3 > 0).then_some((number >> 8) as i64 % 500 - 50)
+    (!number.is_multiple_of(3)).then_some((number >> 8) as i64 % 500 - 50)
 }
 
 /// The values of the fact `house.kind` of the server, and the value of a label.
 pub const HOUSE_KINDS: [&str; 3] = ["red", "green", "blue"];
 pub fn house_kind_of(label: &str) -> Option<&'static str> {
     let number = hash(label);
-    (number % 7 == 0).then(|| HOUSE_KINDS[(number >> 8) as usize % HOUSE_KINDS.len()])
+    number.is_multiple_of(7).then(|| HOUSE_KINDS[(number >> 8) as usize % HOUSE_KINDS.len()])
 }
 
 fn hash(text: &str) -> u64 {
