@@ -10,7 +10,8 @@ use crate::vocab::folder::files_below;
 use crate::vocab::new_file;
 
 /// Folders inside the data folder, in the order in which they are saved (see the parent module).
-pub const FOLDERS: [&str; 6] = ["changes", "sources", "zones", "tables", "facts", "corpus"];
+pub const FOLDERS: [&str; 7] =
+    ["changes", "sources", "zones", "tables", "facts", "sales", "corpus"];
 /// Number of attempts to list a folder without a concurrent change.
 const TRIES_MAX: u32 = 100;
 

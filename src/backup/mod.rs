@@ -7,7 +7,7 @@
 //! backup.json        format, version, time, last record and state digest
 //! settings.toml      the settings file, if there is one
 //! journal/users.snap accounts and all that users wrote: a snapshot of the journal
-//! changes/ sources/ zones/ tables/ facts/ corpus/
+//! changes/ sources/ zones/ tables/ facts/ sales/ corpus/
 //! SHA256SUMS         a line a file, as `sha256sum --check` reads them; last, so that it proves completeness
 //! ```
 //!

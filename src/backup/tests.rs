@@ -41,6 +41,9 @@ fn installation() -> tempfile::TempDir {
             ("sources/uk/list.part", "half"),
             ("sources/uk/refused/list.csv", "bad"),
             (&long, "{}"),
+            ("facts/acme.ddf", "facts"),
+            ("facts/.zone/draft.ddf", "half"),
+            ("sales/own.csv", "sales"),
             ("inbox/waiting.csv", "solar.com"),
         ],
     );
@@ -53,7 +56,7 @@ fn an_archive_contains_all_but_the_index_and_no_unfinished_files() {
     let bytes = archive(data.path());
     let into = tempfile::tempdir().expect("a folder");
     let done = read(bytes.as_slice(), Some(into.path())).expect("restored");
-    assert_eq!((&done.facts, done.files), (&facts(), 7));
+    assert_eq!((&done.facts, done.files), (&facts(), 9));
     assert_eq!(read(bytes.as_slice(), None).expect("verified"), done);
     for (name, there) in [
         ("journal/users.snap", true),
@@ -67,6 +70,9 @@ fn an_archive_contains_all_but_the_index_and_no_unfinished_files() {
         ("sources/uk/state.json", true),
         ("sources/uk/list.part", false),
         ("sources/uk/refused/list.csv", false),
+        ("facts/acme.ddf", true),
+        ("facts/.zone/draft.ddf", false),
+        ("sales/own.csv", true),
         ("inbox/waiting.csv", false),
     ] {
         assert_eq!(into.path().join(name).exists(), there, "{name}");

@@ -12,6 +12,7 @@ use crate::config::Config;
 use crate::facts::compile::compile;
 use crate::facts::store::Licence;
 use crate::facts::{Choices, DateOrder, FactsFile, Mapping};
+use crate::nodes;
 use crate::service::fact_book::{EXTENSION, FOLDER, FactBook};
 use crate::vocab::money::Currency;
 use crate::vocab::new_file;
@@ -44,11 +45,23 @@ pub struct AddArgs {
     attribution: Option<String>,
 }
 
+/// Refuses a change on a node of a cluster whose facts are those that it fetched: its next fetch would undo it.
+fn check_leads(config: &Config) -> anyhow::Result<()> {
+    if config.cluster.is_some() && nodes::has_files_of_the_leader(&config.data) {
+        bail!(
+            "this node has the facts of the node that leads; run the command there (`dropdex cluster status` shows \
+             which one leads)"
+        );
+    }
+    Ok(())
+}
+
 /// Adds files to the sources of the server.
 ///
 /// # Errors
 /// The message to print before exit 1.
 pub fn add(args: AddArgs, config: &Config) -> anyhow::Result<()> {
+    check_leads(config)?;
     let folder = config.data.join(FOLDER);
     let choices =
         Choices { date_order: args.date_order, currency: args.currency, ..Choices::default() };
@@ -113,6 +126,7 @@ pub fn list(config: &Config) -> anyhow::Result<()> {
 /// # Errors
 /// There is none with this name.
 pub fn remove(source: &str, config: &Config) -> anyhow::Result<()> {
+    check_leads(config)?;
     let path = config.data.join(FOLDER).join(format!("{source}.{EXTENSION}"));
     if !crate::vocab::fact::is_part(source) || !path.is_file() {
         bail!("there is no source {source}; `dropdex facts list` lists them");

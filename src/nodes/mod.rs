@@ -12,6 +12,7 @@ pub mod peers;
 pub mod store;
 
 use std::future::Future;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -45,6 +46,12 @@ const SILENT_MAX: TimeDelta = TimeDelta::seconds(3);
 const GONE_AFTER: Duration = Duration::from_secs(10);
 /// Time that a new leader waits for its predecessor's files.
 const FILES_WAIT: Duration = Duration::from_secs(600);
+
+/// Returns true if the files in a data folder are those that the node fetched from the leader. A leader publishes its
+/// own.
+pub fn has_files_of_the_leader(data: &Path) -> bool {
+    Held::read(data).installed.is_some()
+}
 
 /// This node, before its workers start.
 pub struct LocalNode {

@@ -1,6 +1,7 @@
 //! The stand-in for `nodes` in builds without the feature `cluster`, whose settings have no
 //! `[cluster]`.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::{Notify, watch};
@@ -12,6 +13,11 @@ use crate::config::Config;
 use crate::config::cluster::ClusterSettings;
 use crate::index::generation::live::LiveIndex;
 use crate::workers::Work;
+
+/// Returns false: there is no other node.
+pub fn has_files_of_the_leader(_data: &Path) -> bool {
+    false
+}
 
 /// Uninhabited: without the feature, no nodes exist.
 pub enum LocalNode {}

@@ -1,5 +1,5 @@
 //! The files that the nodes of a cluster exchange: lists, index, log of changes, the state of the
-//! zone trackers, and tables of suffixes. [`link`] captures the files of the leader at one moment;
+//! zone trackers, tables of suffixes, and the server's facts and sales. [`link`] captures the files of the leader at one moment;
 //! [`install`] replaces a node's own files with received ones.
 //!
 //! ```text
@@ -26,10 +26,12 @@ use crate::vocab::folder::files_below;
 use crate::vocab::new_file;
 
 /// Folders of the data folder that nodes share.
-const FOLDERS: [&str; 4] = [CORPUS, "zones", "tables", CHANGES];
+const FOLDERS: [&str; 6] = [CORPUS, "zones", "tables", CHANGES, FACTS, SALES];
 const CORPUS: &str = "corpus";
 /// The folder of the log of changes.
 const CHANGES: &str = "changes";
+const FACTS: &str = "facts";
+const SALES: &str = "sales";
 /// Prefix of the paths of files of the index.
 const INDEX: &str = "index";
 const OUTGOING: &str = ".outgoing";
@@ -73,6 +75,26 @@ pub fn link(site: &Site) -> anyhow::Result<Linked> {
         }
     }
     Ok(Linked { generation, files })
+}
+
+/// A file, as last seen: its path, inode, length, and time of modification.
+pub type Stamp = (PathBuf, u64, u64, (i64, i64));
+
+/// Returns the state of the files that change without a new index: facts and sales.
+///
+/// # Errors
+/// A folder cannot be read, or a file vanished.
+pub fn loose_files(site: &Site) -> io::Result<Vec<Stamp>> {
+    let mut stamps = Vec::new();
+    for folder in [FACTS, SALES].map(|folder| site.data.join(folder)) {
+        for path in files_in(&folder)? {
+            let path = folder.join(path);
+            let found = fs::metadata(&path)?;
+            let modified = (found.mtime(), found.mtime_nsec());
+            stamps.push((path, found.ino(), found.len(), modified));
+        }
+    }
+    Ok(stamps)
 }
 
 /// Returns the folder of the linked log of changes; see [`link`].

@@ -31,10 +31,11 @@ const READY_MAX: Duration = Duration::from_secs(600);
 /// it.
 const UNNEEDED_KEPT: Duration = Duration::from_secs(3_600);
 
-/// The state of the files that a publication is made from. If both are unchanged, so are the files.
+/// The state of the files that a publication is made from. If all are unchanged, so are the files.
 struct Seen {
     generation: Option<GenerationId>,
     changes: Files,
+    loose: Vec<link::Stamp>,
 }
 
 impl<O: Objects> Exchange<O> {
@@ -46,7 +47,9 @@ impl<O: Objects> Exchange<O> {
             let mut pause = PERIOD;
             let seen = self.seen();
             let is_new = published.as_ref().is_none_or(|it| {
-                it.generation != seen.generation || !it.changes.are(&seen.changes)
+                it.generation != seen.generation
+                    || !it.changes.are(&seen.changes)
+                    || it.loose != seen.loose
             });
             if is_new {
                 let done = tokio::select! {
@@ -71,7 +74,9 @@ impl<O: Objects> Exchange<O> {
 
     fn seen(&self) -> Seen {
         let generation = manifest::current(&self.site.index).ok().flatten();
-        Seen { generation, changes: self.appender.written() }
+        // A folder whose files change at this moment is looked at again.
+        let loose = link::loose_files(&self.site).unwrap_or_default();
+        Seen { generation, changes: self.appender.written(), loose }
     }
 
     async fn publish(&self, peers: &Peers) -> Result<(), FilesError> {

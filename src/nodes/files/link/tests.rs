@@ -101,6 +101,49 @@ fn installed_files_replace_those_of_a_node() {
 }
 
 #[test]
+fn facts_and_sales_are_those_of_the_leader() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (one, other) = (site(&folder.path().join("one")), site(&folder.path().join("other")));
+    ingest(&one, "first.txt", "alpha.com\n");
+    let put = |site: &Site, path: &str, text: &str| {
+        let path = site.data.join(path);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        fs::write(path, text).expect("written");
+    };
+    for path in ["facts/acme.ddf", "facts/exits/com-3.csv", "facts/.zone/draft", "sales/own.csv"] {
+        put(&one, path, "ours");
+        put(&other, path, "theirs");
+    }
+    put(&other, "facts/gone.ddf", "theirs");
+    put(&other, "sales/gone.csv", "theirs");
+    let before = loose_files(&one).expect("listed");
+    let paths: Vec<_> = before.iter().map(|(path, ..)| path.clone()).collect();
+    let shared = ["facts/acme.ddf", "facts/exits/com-3.csv", "sales/own.csv"];
+    assert_eq!(paths, shared.map(|path| one.data.join(path)));
+
+    let linked = link(&one).expect("linked");
+    send(&linked, &other);
+    install(&other).expect("installed");
+    let read = |path: &str| fs::read_to_string(other.data.join(path)).ok();
+    for path in shared {
+        assert_eq!(read(path).as_deref(), Some("ours"), "{path}");
+    }
+    assert_eq!(read("facts/.zone/draft").as_deref(), Some("theirs"), "drafts are of one node");
+    assert_eq!((read("facts/gone.ddf"), read("sales/gone.csv")), (None, None));
+
+    // A new, a changed and a removed file are noticed, and the last one vanishes elsewhere too.
+    put(&one, "sales/own.csv", "longer than before");
+    let changed = loose_files(&one).expect("listed");
+    assert_ne!(before, changed);
+    fs::remove_file(one.data.join("sales/own.csv")).expect("removed");
+    assert_ne!(changed, loose_files(&one).expect("listed"));
+    let linked = link(&one).expect("linked");
+    send(&linked, &other);
+    install(&other).expect("installed");
+    assert_eq!(read("sales/own.csv"), None);
+}
+
+#[test]
 fn only_known_paths_have_a_place() {
     let site = site(tempfile::tempdir().expect("a folder").path());
     assert_eq!(place(&site, "corpus/a.ddb").expect("a place"), site.data.join("corpus/a.ddb"));
