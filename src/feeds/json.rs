@@ -38,7 +38,7 @@ pub(super) struct JsonRows {
 
 impl JsonRows {
     pub(super) fn new(input: Input, given: Given) -> JsonRows {
-        let elements = Elements { reader: Reader::new(input), place: Place::Start };
+        let elements = Elements::new(input);
         JsonRows { elements, given, element: Vec::new() }
     }
 
@@ -98,7 +98,7 @@ impl Iterator for JsonRows {
 }
 
 /// The elements of the first list at the top level.
-struct Elements {
+pub(super) struct Elements {
     reader: Reader,
     place: Place,
 }
@@ -111,9 +111,16 @@ enum Place {
 }
 
 impl Elements {
+    pub(super) fn new(input: Input) -> Elements {
+        Elements { reader: Reader::new(input), place: Place::Start }
+    }
+
     /// Reads the next element into `element`. Returns the line of the element, and false if the
     /// element was truncated to [`ROW_BYTES_MAX`].
-    fn next(&mut self, element: &mut Vec<u8>) -> Result<Option<(u64, bool)>, FeedProblem> {
+    pub(super) fn next(
+        &mut self,
+        element: &mut Vec<u8>,
+    ) -> Result<Option<(u64, bool)>, FeedProblem> {
         if let Place::Start = self.place {
             let in_object = self.enter_list(element)?;
             self.place = Place::InList { in_object };
@@ -391,7 +398,7 @@ mod tests {
 
     fn cut(text: &str) -> Result<Vec<(u64, String)>, FeedProblem> {
         let input: Input = Box::new(Drip(io::Cursor::new(text.as_bytes().to_vec())));
-        let mut elements = Elements { reader: Reader::new(input), place: Place::Start };
+        let mut elements = Elements::new(input);
         let (mut cut, mut element) = (Vec::new(), Vec::new());
         while let Some((line, _)) = elements.next(&mut element)? {
             cut.push((line, String::from_utf8_lossy(&element).into_owned()));
@@ -450,7 +457,7 @@ mod tests {
     fn deep_nesting_uses_bounded_stack_and_memory() {
         let deep = "[".repeat(1_000_000) + &"]".repeat(1_000_000);
         let input: Input = Box::new(io::Cursor::new(format!("[{deep},{deep}{deep}]")));
-        let mut elements = Elements { reader: Reader::new(input), place: Place::Start };
+        let mut elements = Elements::new(input);
         let mut element = Vec::new();
         for _ in 0..3 {
             assert_eq!(elements.next(&mut element).expect("balanced"), Some((1, false)));

@@ -6,8 +6,9 @@
 //!
 //! A list passes through `container` (unpacks to UTF-8 within bounds), `sniff` (recognises the format)
 //! and the module of its format; `lines` splits text into rows for all formats except JSON.
-//! [`Feed::open_zone`] reads one file of a zone pair.
+//! [`Feed::open_zone`] reads one file of a zone pair; [`each_row`] returns other cells of a list.
 
+mod cells;
 mod columns;
 mod container;
 mod dates;
@@ -41,6 +42,7 @@ use std::sync::atomic::AtomicU64;
 use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
 
+pub use self::cells::{ColumnNames, NamedCells, each_row};
 pub use self::container::ends_within_a_line;
 pub use self::error::{AGAIN, FeedError, FeedProblem};
 pub use self::format::{Format, FormatError};
