@@ -6,6 +6,7 @@ mod categories;
 mod exits;
 mod folder;
 mod lines;
+mod markets;
 mod ranks;
 mod sorter;
 
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 pub use self::folder::{FactsFolder, KeepError, Kept};
 pub use self::lines::{BadLine, PublishedReport};
+pub use self::markets::{House, MarketList, MarketReport};
 
 use self::lines::{Reader, peek};
 use self::sorter::{Numbers, SortedRows, Sorter};
