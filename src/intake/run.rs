@@ -16,7 +16,7 @@ use crate::compact::compact_if_many;
 use crate::corpus::batch::BatchMeta;
 use crate::corpus::ingest::{IngestError, Ingested, Source};
 use crate::corpus::{Corpus, CorpusError};
-use crate::facts::published::FactsFolder;
+use crate::facts::published::{FactsFolder, MarketList, MarketReport};
 use crate::feeds::{self, Feed, FeedError, FeedProblem, Format, ReadOptions};
 use crate::index::error::BuildError;
 use crate::index::generation::base::ExtendRule;
@@ -265,7 +265,28 @@ impl<'a> IntakeRun<'a> {
         let reading = feed.reason().to_owned();
         let progress = self.progress(path, feed.bytes_read())?;
         let ingested = corpus.ingest(&source, feed.inspect(|_| progress()))?;
+        self.keep_market(&source, path);
         Ok(self.added(source, reading, ingested))
+    }
+
+    /// Keeps the prices, bids and ends in the list of a market as facts.
+    fn keep_market(&mut self, source: &Source, path: &Path) {
+        let Some(origin) = &source.origin else { return };
+        let Ok(house) = origin.source.parse() else { return };
+        let day = Day::nearest(source.observed_at);
+        let list = MarketList { house, is_internal: origin.internal, day };
+        let Site { data, clock, .. } = self.site;
+        match FactsFolder::new(data).add_market(path, list, clock.today()) {
+            Ok(Some(MarketReport { rows, refused_cells })) => self.note(format!(
+                "{}: {rows} rows have facts of the market {house}; {refused_cells} of their cells are refused",
+                path.display()
+            )),
+            Ok(None) => {}
+            // The names of the list count without these facts.
+            Err(err) => {
+                tracing::warn!(path = %path.display(), error = %err, "cannot keep the facts of a market");
+            }
+        }
     }
 
     /// Returns the identity and origin of a list whose head has been read.

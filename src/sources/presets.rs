@@ -530,3 +530,18 @@ pub const CZDS_LOGIN_URL: &str = "https://account-api.icann.org/api/authenticate
 pub fn find(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|preset| preset.name == name)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::facts::published::House;
+
+    use super::*;
+
+    #[test]
+    fn every_house_is_a_source_of_names() {
+        for house in House::NAMES {
+            let preset = find(house).expect(house);
+            assert_eq!((preset.content, preset.class), (Content::Names, Class::Terms), "{house}");
+        }
+    }
+}

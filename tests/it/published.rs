@@ -5,13 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use dropdex::facts::store::{Edition, Licence};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::common::receiver::{Receiver, Reply};
-use crate::common::{Site, gzip};
-use crate::sources::{fetch, listed, pause, run, serve_list, sources_section};
+use crate::common::{Site, gzip, wait};
+use crate::sources::{DAY, fetch, listed, pause, run, serve_list, sources_section, zip};
 
 /// Sources, each with its list, its path at the publisher, and the number of names of the good edition.
 const SOURCES: [(&str, &str, &str, u64); 4] = [
@@ -20,6 +21,8 @@ const SOURCES: [(&str, &str, &str, u64); 4] = [
     ("ut1", "ut1", "/blacklists.tar.gz", 3),
     ("hagezi", "hagezi", "/gambling.txt", 3),
 ];
+/// Deadline for a server to notice an edition; it looks every two seconds.
+const NOTICE_MAX: Duration = Duration::from_secs(60);
 const GRAPHS: &str =
     r#"[{"id":"cc-main-2026-mar-apr-may","index":"x"},{"id":"cc-main-2026-feb-mar-apr"}]"#;
 const RANKS: &str = concat!(
@@ -295,4 +298,77 @@ fn an_edition_of_several_lists_keeps_those_that_have_not_changed() {
     turn.store(0, Ordering::Relaxed);
     error_of(&fetch(&site, &settings, "hagezi"), "there is no list at");
     assert_eq!(of_all(), [word("scam"), word("gambling"), None]);
+}
+
+#[test]
+fn lists_of_markets_state_prices_and_ends_of_their_names() {
+    let list = |name: &str| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/facts/fixtures/markets");
+        fs::read(folder.join(name)).expect(name)
+    };
+    let server = Receiver::http(move |_, request| match request.target.as_str() {
+        "/godaddy.zip" => serve_list(request, zip("list.json", &list("godaddy.good.json"))),
+        "/namecheap.csv" => serve_list(request, list("namecheap.good.csv")),
+        _ => Reply::status(404),
+    });
+    let site = Site::new();
+    let section = |name: &str, path: &str| {
+        format!("[sources.{name}]\nurl = \"{}\"\nenabled = true\n", server.url(path))
+    };
+    let settings = site.settings(&format!(
+        "{}{}{}",
+        sources_section(&server),
+        section("godaddy", "/godaddy.zip"),
+        section("namecheap", "/namecheap.csv")
+    ));
+    assert_eq!(fetch(&site, &settings, "namecheap")["outcome"], "added");
+    let key = site.account("owner@example.com", "api");
+    let served = site.serve(DAY);
+    let mut client = served.client_with(&key);
+    const SHOWN: &str = "facts=market.name,market.price,market.bids,market.ends";
+    let mut rows = || {
+        let query = "view=all&fields=name&has=market.price&sort=fact:market.ends&order=asc";
+        let found = client.get(&format!("/api/v1/drops?{query}&{SHOWN}"));
+        assert_eq!(found.status, 200, "{}", found.text());
+        let export = client.get(&format!("/api/export/drops?view=all&columns=name&{SHOWN}"));
+        (found.json(), export)
+    };
+    let usd = |cents: u64| json!({"cents": cents, "currency": "USD"});
+    let row = |name: &str, values: [Value; 4]| {
+        let names = ["market.name", "market.price", "market.bids", "market.ends"];
+        let value = |value: Value| match value {
+            Value::Null => Value::Null,
+            value => json!({"value": value, "asOf": DAY}),
+        };
+        let facts = names.map(str::to_owned).into_iter().zip(values.map(value));
+        json!({"name": name, "facts": serde_json::Map::from_iter(facts)})
+    };
+    let ends = ["2026-12-05", "2026-12-06"];
+    let other = ["namecheap".into(), usd(500), Value::Null, ends[1].into()];
+    let (found, export) = rows();
+    assert_eq!(
+        found["drops"],
+        json!([
+            row("brightmesa.com", ["namecheap".into(), usd(1200), 4.into(), ends[0].into()]),
+            row("quietharbor.org", other.clone()),
+        ])
+    );
+    assert_eq!(export.status, 200, "{}", export.text());
+
+    // The other house allows internal use only, and a running server notices its list.
+    assert_eq!(fetch(&site, &settings, "godaddy")["outcome"], "added");
+    wait::until(NOTICE_MAX, "facts of both houses", || {
+        rows().0["drops"].as_array().is_some_and(|it| it.len() == 3)
+    });
+    let (found, export) = rows();
+    let both = found["drops"].as_array().expect("rows");
+    let first = ["godaddy".into(), usd(1200), 3.into(), ends[0].into()];
+    assert_eq!(both[0], row("brightmesa.com", first), "of two houses with one end, the first");
+    let closeout = ["godaddy".into(), usd(125_000), 0.into(), ends[1].into()];
+    for later in [row("quietharbor.net", closeout), row("quietharbor.org", other)] {
+        assert!(both[1..].contains(&later), "{found}");
+    }
+    let line = "Lists of markets, for internal use only: godaddy";
+    assert_eq!(found["factSources"][0]["attribution"], line);
+    assert_eq!(export.status, 400, "{}", export.text());
 }

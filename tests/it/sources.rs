@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 use crate::common::receiver::{Receiver, Reply, Seen};
 use crate::common::{Finished, Site, gzip, wait};
 
-const DAY: &str = "2026-11-23";
+pub(crate) const DAY: &str = "2026-11-23";
 /// Deadline of a list that a server fetches; it takes seconds, on a busy machine a minute.
 const ARRIVAL_MAX: Duration = Duration::from_secs(90);
 
@@ -50,7 +50,7 @@ fn fixture_text(name: &str) -> Vec<u8> {
     fs::read(path.join(format!("{name}.good"))).expect(name)
 }
 
-fn zip(name: &str, bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn zip(name: &str, bytes: &[u8]) -> Vec<u8> {
     let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
     archive.start_file(name, zip::write::SimpleFileOptions::default()).expect("memory");
     archive.write_all(bytes).expect("memory");
