@@ -1,8 +1,9 @@
 //! Facts in rows: the parameter that selects them, and their JSON and CSV.
 
 use serde::Serialize;
-use utoipa::openapi::{ObjectBuilder, OneOfBuilder, RefOr, Schema, Type};
-use utoipa::{PartialSchema, ToSchema};
+use serde_json::json;
+use utoipa::ToSchema;
+use utoipa::openapi::{RefOr, Schema};
 
 use crate::edge::csv::{cell, push, user_cell};
 use crate::facts_file::Value;
@@ -88,28 +89,32 @@ impl<'a> FactSourceResponse<'a> {
     }
 }
 
-/// A fact of a row.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "written by hand; the schema describes it")]
-struct ShownFact {
-    /// A number, a text, `{cents, currency}`, or `{atLeast}` for the lower end of a range.
-    #[schema(value_type = Value)]
-    value: serde_json::Value,
-    #[schema(value_type = String, format = Date)]
-    as_of: Day,
+/// Schema of the value of a fact.
+pub fn fact_value() -> RefOr<Schema> {
+    let schema = json!({
+        "type": ["number", "string", "boolean", "object"],
+        "description": "A number, a text, `{cents, currency}`, or `{atLeast}` for the lower end of a range.",
+    });
+    RefOr::T(serde_json::from_value(schema).expect("a schema"))
 }
 
 /// Schema of the member `facts` of a row.
 pub fn shown_facts() -> RefOr<Schema> {
-    let null = ObjectBuilder::new().schema_type(Type::Null);
-    let value = OneOfBuilder::new().item(null).item(ShownFact::schema()).build();
-    ObjectBuilder::new()
-        .description(Some(
-            "The facts that the parameter `facts` names; null for those that are not known.",
-        ))
-        .additional_properties(Some(RefOr::T(Schema::OneOf(value))))
-        .into()
+    let value = json!({
+        "type": "object",
+        "required": ["value", "asOf"],
+        "additionalProperties": false,
+        "properties": {
+            "value": fact_value(),
+            "asOf": { "type": "string", "format": "date" },
+        },
+    });
+    let schema = json!({
+        "type": "object",
+        "description": "The facts that the parameter `facts` names; null for those that are not known.",
+        "additionalProperties": { "oneOf": [{ "type": "null" }, value] },
+    });
+    RefOr::T(serde_json::from_value(schema).expect("a schema"))
 }
 
 /// Appends the sources of shown facts as a member; nothing without facts.
