@@ -11,6 +11,9 @@ use crate::accounts::{Caller, Feedback};
 use crate::body::{JsonBody, Patch};
 use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
+use crate::fact_rows::fact_value;
+use crate::facts_file::Value;
+use crate::facts_file::store::StoredColumn;
 use crate::index::PipelineDrop;
 use crate::index::query::expectation_model::{Expectation, Model};
 use crate::index::query::rows::{PopularityFact, Status};
@@ -20,6 +23,7 @@ use crate::sales::Comparables;
 use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::error::ApiError;
+use crate::service::fact_book::{FactValue, Source};
 use crate::service::watchlist;
 use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
@@ -76,10 +80,55 @@ pub struct DossierResponse<'a> {
     /// part of the score.
     #[schema(required)]
     comparables: Option<Vec<Comparables<'a>>>,
+    /// What sources of facts that you may see know about the name, in order of their names. They are not part of the
+    /// score.
+    facts: Vec<DossierFact<'a>>,
     /// Ranks on popularity lists; empty for a name that never dropped. They are not part of the
     /// score.
     popularity: Vec<PopularityFact>,
     feedback: Feedback,
+}
+
+/// A known fact about a name.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DossierFact<'a> {
+    /// `SOURCE.FACT`.
+    fact: String,
+    #[schema(schema_with = fact_value)]
+    value: Value,
+    #[schema(value_type = String, format = Date)]
+    as_of: Day,
+    /// Title of the source.
+    source: &'a str,
+    /// The line that the licence asks to be shown beside values.
+    #[schema(required)]
+    attribution: Option<&'a str>,
+    /// Whether only this account sees it.
+    own: bool,
+    /// Whether the name dropped after that day and was registered again since: the fact is about an earlier
+    /// registration.
+    before_drop: bool,
+}
+
+impl<'a> DossierFact<'a> {
+    fn new(
+        source: &'a Source,
+        column: &StoredColumn,
+        fact: FactValue,
+        returned: Option<Day>,
+    ) -> DossierFact<'a> {
+        let meta = source.edition.meta();
+        DossierFact {
+            fact: format!("{}.{}", meta.id, column.name),
+            before_drop: fact.is_before(returned),
+            value: fact.value,
+            as_of: fact.as_of,
+            source: &meta.title,
+            attribution: meta.attribution.as_deref(),
+            own: source.is_own,
+        }
+    }
 }
 
 /// Expected share of names with the score, length, earlier drops and other suffixes of a name that are
@@ -167,7 +216,10 @@ pub async fn find_domain(
     let seen_at = seen.map_or(0, |seen| seen.at.get());
     let sales = app.sales.current();
     let digest = sales.as_ref().map_or(0, |sales| sales.digest);
-    let inputs = [feedback.up, feedback.down, seen_at, digest];
+    let visible = app.visible_facts();
+    let editions = visible.sources().iter().map(|source| source.id().0);
+    let inputs: Vec<u64> =
+        [feedback.up, feedback.down, seen_at, digest].into_iter().chain(editions).collect();
     let tag = Tag::for_query(&index, as_of, request.uri(), &inputs);
     // The 404 must precede the comparison of tags, because `If-None-Match: *` would turn it into a
     // 304.
@@ -177,6 +229,9 @@ pub async fn find_domain(
     }
     let release = dossier.release.map(|release| ReleaseTime::of(dossier.tld, release));
     let expected = index.expectation_of(&domain);
+    let returned = index.last_returned(&domain);
+    let facts = visible.of_name(&domain).map_err(|err| ApiError::Internal(err.into()))?;
+    let fact = |(source, column, fact)| DossierFact::new(source, column, fact, returned);
     let body = json::json_bytes(&DossierResponse {
         domain: &domain,
         tld: dossier.tld,
@@ -192,6 +247,7 @@ pub async fn find_domain(
         availability: seen.as_ref().map(AvailabilityResponse::new),
         expectation: expected.map(|(of, model)| ExpectationJson::new(of, model)),
         comparables: sales.as_ref().map(|sales| sales.comparables(&domain, as_of.today)),
+        facts: facts.into_iter().map(fact).collect(),
         popularity: dossier.popularity,
         feedback,
     })?;

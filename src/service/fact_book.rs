@@ -285,6 +285,13 @@ pub struct FactValue {
     pub as_of: Day,
 }
 
+impl FactValue {
+    /// Returns true if the fact is about a registration before the one that followed the drop of this day.
+    pub fn is_before(&self, dropped: Option<Day>) -> bool {
+        dropped.is_some_and(|dropped| self.as_of < dropped)
+    }
+}
+
 impl VisibleFacts {
     /// Returns the facts that no vendor licensed to the account alone.
     #[must_use]

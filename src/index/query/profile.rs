@@ -9,6 +9,7 @@ use crate::query::appraise::Standing;
 use crate::query::index::{Index, NameRow, RowBuffers, with_row_buffers};
 use crate::query::rows::{Lifecycle, PopularityFact, Status};
 use crate::scorer::{Features, Scored, Scorer, Signals, StoredScore};
+use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
 
@@ -79,6 +80,14 @@ impl Index {
         let Some((layer, ordinal, row)) = self.find_row(name) else { return (None, Vec::new()) };
         let drop = row.drop.map(|drop| layer.lifecycle(row.tld, &drop, as_of));
         (drop, layer.drop_history.before_latest(ordinal).collect())
+    }
+
+    /// Returns the day of the newest drop after which a name was registered again: what was known before it is about
+    /// an earlier registration.
+    pub fn last_returned(&self, name: &DomainName) -> Option<Day> {
+        let (layer, ordinal, row) = self.find_row(name)?;
+        let latest = row.drop.filter(|drop| drop.registered_again).map(|drop| drop.date);
+        latest.or_else(|| layer.drop_history.before_latest(ordinal).next().map(|it| it.date))
     }
 
     /// Returns the names with the label of `name` in other TLDs, of which `best` has up to `limit`.
