@@ -40,6 +40,7 @@ pub mod watchlist;
 
 use dropdex_accounts as accounts;
 use dropdex_edge as edge;
+use dropdex_facts as facts_file;
 use dropdex_index as index;
 use dropdex_intake as intake;
 use dropdex_outbound as outbound;

@@ -3,8 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::common::{Client, Response, Server, Site, TODAY};
+use crate::pages::browser::Browser;
 
 const PATH: &str = "/api/v1/facts";
+const PASSWORD: &str = "correct horse battery";
 /// Names of [`Site::with_names`], and facts about some of them.
 const NAMES: [&str; 6] =
     ["alpha.com", "beta.com", "gamma.com", "delta.com", "epsilon.net", "zeta.com"];
@@ -231,6 +233,47 @@ fn facts_survive_a_restart_and_a_new_list() {
         names(&mut client, "fact.majestic.tf=20..&sort=fact:majestic.tf"),
         ["missing.com", "alpha.com"]
     );
+}
+
+#[test]
+fn dossiers_show_the_facts_that_their_reader_may_see() {
+    let site = Site::with_names(NAMES.map(str::to_owned).into_iter(), TODAY);
+    // It dropped a year before, and was registered again in between.
+    let list = site.write("before.csv", "domain,drop_date\nalpha.com,2025-03-01\n");
+    site.ingest(&list, "2026-03-15T09:00:00Z");
+    let key = site.account("owner@example.com", "api");
+    site.account_with_password("bob@example.com", "api", PASSWORD);
+    let licensed = site.write("acme.csv", "domain,acme.visits:int:more\nalpha.com,1250\n");
+    site.ok(&["facts", "add", licensed.to_str().expect("UTF-8")]);
+    let settings = site.settings("[web]\nplain_http = true\n");
+    let server = site.serve_with(&["--today", TODAY, "--config", &settings]);
+    let mut client = server.client_with(&key);
+    let own = "domain,mine.tf:int:points:0-100,mine.cf:int,as_of\nalpha.com,24,,2025-02-28\n";
+    let empty = client.get("/api/v1/domain/alpha.com");
+    assert_eq!(upload(&mut client, "", own).status, 201);
+
+    let dossier = client.get("/api/v1/domain/alpha.com");
+    let fact = |fact: &str, value: u32, as_of: &str, source: &str, own: bool, before: bool| {
+        json!({
+            "fact": fact, "value": value, "asOf": as_of, "source": source, "attribution": null, "own": own,
+            "beforeDrop": before,
+        })
+    };
+    let today = dossier.json()["facts"][0]["asOf"].as_str().expect("a day").to_owned();
+    let visits = fact("acme.visits", 1250, &today, "acme", false, false);
+    assert_eq!(empty.json()["facts"], json!([visits]));
+    let tf = fact("mine.tf", 24, "2025-02-28", "mine", true, true);
+    assert_eq!(dossier.json()["facts"], json!([visits, tf]), "unknown is not 0");
+    assert_ne!(dossier.header("etag"), empty.header("etag"), "other facts are another response");
+    assert_eq!(client.get("/api/v1/domain/beta.com").json()["facts"], json!([]));
+
+    let mut other = Browser::new(&server);
+    assert_eq!(other.log_in("bob@example.com", PASSWORD).status, 303);
+    for page in [other.get("/domain/alpha.com"), Browser::new(&server).get("/domain/alpha.com")] {
+        assert!(page.text().contains("1,250") && !page.text().contains("before the drop"));
+        assert!(!page.text().contains("24 of 100"), "the facts of others do not exist");
+    }
+    assert!(!other.get("/domain/beta.com").text().contains("facts-title"));
 }
 
 #[test]

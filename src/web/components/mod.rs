@@ -1,6 +1,7 @@
 //! Markup shared by several pages.
 
 mod bell;
+mod fact;
 mod history;
 mod name;
 mod parts;
@@ -24,6 +25,7 @@ use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 
 pub use bell::{bell, bell_choice, kind_word};
+pub use fact::fact_value;
 pub use history::{History, exit_word, seen_basis, seen_class, seen_word};
 pub use name::{dossier_path, name, name_linked, row_header};
 pub use parts::{part_bar, part_bars, parts_of, signed};

@@ -3,6 +3,7 @@
 //! name gets a 404 that shows its score.
 
 mod comparables;
+mod facts;
 mod lifecycle;
 mod points;
 mod registry;
@@ -100,6 +101,7 @@ async fn find_domain(
         let outcome = outcome.map(|row| row.sentence(domain.tld()));
         let expected = index.expectation_of(&domain);
         let expected = expected.map(|(of, model)| model.sentence(of, domain.tld()));
+        let visible = web.app.visible_facts();
         let (owned, now) = (owned.as_deref(), viewer.now);
         let sales = web.app.sales.current().filter(|_| owned.is_some());
         let comparables = sales.as_ref().map(|it| it.comparables(&domain, as_of.today));
@@ -115,6 +117,7 @@ async fn find_domain(
             outcome,
             expected,
             comparables: comparables.unwrap_or_default(),
+            facts: facts::section(&visible, &domain, index.last_returned(&domain), as_of.today)?,
         };
         let all = [&votes::NOTICES[..], &registry::NOTICES[..]].concat();
         let notice = notice::shown(&all, query.as_deref());
@@ -179,6 +182,7 @@ struct DossierPage<'a> {
     outcome: Option<String>,
     expected: Option<String>,
     comparables: Vec<Comparables<'a>>,
+    facts: Markup,
 }
 
 impl DossierPage<'_> {
@@ -192,6 +196,7 @@ impl DossierPage<'_> {
                     (self.first())
                     (self.score(&siblings))
                     (comparables::section(&self.comparables, self.as_of.today))
+                    (self.facts)
                     (self.siblings(&siblings))
                 }
                 div.side {
