@@ -12,7 +12,7 @@ use crate::body::JsonBody;
 use crate::edge::body::read_bytes_up_to;
 use crate::edge::error::Refusal;
 use crate::facts_file::store::StoredColumn;
-use crate::facts_file::{Choices, DateOrder, Mapping, Report};
+use crate::facts_file::{Choices, DateOrder, Report};
 use crate::query::params::Params;
 use crate::response::Timestamp;
 use crate::service::app::{App, Now};
@@ -301,6 +301,7 @@ pub async fn add_facts(
     let is_trial = params.flag("dry_run")?;
     let bytes = read_bytes_up_to(request.into_body(), FACTS_BYTES_MAX as usize).await?;
     let read = facts::add(&app, &caller, bytes, choices, now, is_trial).await?;
+    let read = read.map_err(facts::unreadable)?;
     let status = if is_trial { StatusCode::OK } else { StatusCode::CREATED };
     Ok((status, Json(AddedResponse::new(&read, !is_trial))).into_response())
 }
@@ -338,25 +339,9 @@ pub async fn put_mapping(
     JsonBody(body): JsonBody<MappingRequest>,
 ) -> Result<Json<MappedResponse>, Refusal> {
     let columns = required(body.columns, "columns")?;
-    let text = mapping_text(&fingerprint, &columns)?;
+    let text = facts::mapping_text(&fingerprint, &columns)?;
     app.store.map_facts(&caller, fingerprint.as_str().into(), Some(text.into())).await?;
     Ok(Json(MappedResponse { fingerprint, columns }))
-}
-
-/// Returns the stored form of a description.
-///
-/// # Errors
-/// 404 for a text that is no fingerprint, 400 for a description that is not valid.
-pub fn mapping_text(fingerprint: &str, columns: &[String]) -> Result<String, ApiError> {
-    let is_print = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    if fingerprint.len() != 16 || !fingerprint.bytes().all(is_print) {
-        return Err(ApiError::NotFound);
-    }
-    let text = columns.iter().map(|column| column.trim()).collect::<Vec<_>>().join(",");
-    format!("{fingerprint}={text}")
-        .parse::<Mapping>()
-        .map(|_| text)
-        .map_err(|err| ApiError::parameter("columns", err))
 }
 
 fn columns(text: &str) -> Vec<String> {

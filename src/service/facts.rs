@@ -8,7 +8,7 @@ use crate::error::ApiError;
 use crate::fact_book::Source;
 use crate::facts_file::compile::{Compiled, compile};
 use crate::facts_file::store::Edition;
-use crate::facts_file::{Choices, FactsFile, Mapping, Report};
+use crate::facts_file::{Choices, FactsError, FactsFile, Mapping, Report};
 use crate::index::Index;
 use crate::query::error::ParameterCode;
 use crate::vocab::time::UnixMs;
@@ -38,7 +38,8 @@ pub struct ReadSource {
 /// Reads a file and, unless it is only to be tried, keeps its facts. An account adds one file at a time.
 ///
 /// # Errors
-/// 400 for a file that cannot be read, or that does not fit the facts of the account; the errors of a write.
+/// 400 for a file that does not fit the facts of the account; the errors of a write. The inner error is that of a
+/// file that cannot be read.
 pub async fn add(
     app: &App,
     caller: &Caller,
@@ -46,7 +47,7 @@ pub async fn add(
     choices: Choices,
     now: Now,
     is_trial: bool,
-) -> Result<ReadFile, ApiError> {
+) -> Result<Result<ReadFile, FactsError>, ApiError> {
     let _turn = app.facts.enter(caller.account).await;
     let owned = app.store.user_data(caller);
     let (index, today) = (app.live.current(), app.as_of(now).today);
@@ -56,13 +57,10 @@ pub async fn add(
         // They were valid when they were stored.
         let mappings: Vec<Mapping> =
             mappings.filter_map(|(print, text)| format!("{print}={text}").parse().ok()).collect();
-        let file = FactsFile::read(bytes, &mappings, choices).map_err(|err| {
-            let code = match err {
-                crate::facts_file::FactsError::Unmapped { .. } => ParameterCode::UnmappedColumns,
-                _ => ParameterCode::InvalidValue,
-            };
-            ApiError::coded(code, "body", err)
-        })?;
+        let file = match FactsFile::read(bytes, &mappings, choices) {
+            Ok(file) => file,
+            Err(err) => return Ok(Err(err)),
+        };
         let (preset, fingerprint) = (file.preset, file.fingerprint.to_string());
         let report = file.report.clone();
         let visible = book.facts.visible(Some(&owned));
@@ -78,9 +76,13 @@ pub async fn add(
             let used: Vec<_> = sources.iter().map(|it| Arc::clone(&it.source)).collect();
             book.facts.join(&index, &used)?;
         }
-        Ok(ReadFile { preset, fingerprint, report, sources })
+        Ok(Ok(ReadFile { preset, fingerprint, report, sources }))
     })
     .await?;
+    let read = match read {
+        Ok(read) => read,
+        Err(err) => return Ok(Err(err)),
+    };
     if !is_trial {
         for source in &read.sources {
             let row = FactsRow {
@@ -94,7 +96,32 @@ pub async fn add(
             app.store.put_facts(caller, row, &source.bytes).await?;
         }
     }
-    Ok(read)
+    Ok(Ok(read))
+}
+
+/// Returns the API's error for a file that cannot be read.
+pub fn unreadable(err: FactsError) -> ApiError {
+    let code = match err {
+        FactsError::Unmapped { .. } => ParameterCode::UnmappedColumns,
+        _ => ParameterCode::InvalidValue,
+    };
+    ApiError::coded(code, "body", err)
+}
+
+/// Returns the stored form of a description of the columns of files with this fingerprint.
+///
+/// # Errors
+/// 404 for a text that is no fingerprint, 400 for a description that is not valid.
+pub fn mapping_text(fingerprint: &str, columns: &[String]) -> Result<String, ApiError> {
+    let is_print = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    if fingerprint.len() != 16 || !fingerprint.bytes().all(is_print) {
+        return Err(ApiError::NotFound);
+    }
+    let text = columns.iter().map(|column| column.trim()).collect::<Vec<_>>().join(",");
+    format!("{fingerprint}={text}")
+        .parse::<Mapping>()
+        .map(|_| text)
+        .map_err(|err| ApiError::parameter("columns", err))
 }
 
 impl ReadSource {
