@@ -211,6 +211,14 @@ impl<'a> Field<'a> {
         })
     }
 
+    /// Renders the field with a required file.
+    pub fn file(&self) -> Markup {
+        self.around(html! {
+            input id=(self.id) name=(self.name) type="file" required
+                aria-invalid=[self.invalid()] aria-describedby=[self.described_by()];
+        })
+    }
+
     /// Renders the field with a `<textarea>`.
     pub fn textarea(&self, value: &str, rows: u32, longest: Option<usize>) -> Markup {
         // Browsers ignore a line break right after the tag.

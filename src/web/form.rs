@@ -1,16 +1,19 @@
 //! Parsing of submitted forms. Values are validated by the types they are converted to.
 
+use std::error::Error;
 use std::fmt;
 
-use axum::extract::{FromRequest, Request};
+use axum::extract::multipart::MultipartError;
+use axum::extract::{DefaultBodyLimit, FromRequest, Multipart, Request};
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::edge::body::read_bytes_up_to;
+use crate::edge::body::{BodyError, read_bytes_up_to};
 use crate::error::PageError;
 use crate::service::error::ApiError;
-use crate::vocab::limits::{FORM_BYTES_MAX, LARGE_FORM_BYTES_MAX};
+use crate::vocab::limits::{FACTS_BYTES_MAX, FORM_BYTES_MAX, LARGE_FORM_BYTES_MAX};
 
 /// Extractor of a form (`application/x-www-form-urlencoded`) of at most `BYTES_MAX`.
 pub struct Form<T, const BYTES_MAX: usize = FORM_BYTES_MAX>(pub T);
@@ -36,6 +39,50 @@ where
             .map(Form)
             .map_err(|err| ApiError::parameter("form", err).into())
     }
+}
+
+/// Extractor of a form with a file of facts (`multipart/form-data`), which is the field `file`.
+pub struct FileForm {
+    pub file: Vec<u8>,
+    pub fields: Fields,
+}
+
+impl<S: Send + Sync> FromRequest<S> for FileForm {
+    type Rejection = PageError;
+
+    async fn from_request(mut request: Request, _: &S) -> Result<FileForm, PageError> {
+        DefaultBodyLimit::max(FACTS_BYTES_MAX as usize + FORM_BYTES_MAX).apply(&mut request);
+        let mut form = Multipart::from_request(request, &())
+            .await
+            .map_err(|_| ApiError::parameter("form", "must be sent as a form with a file"))?;
+        let (mut file, mut fields) = (Vec::new(), Fields::default());
+        while let Some(mut field) = form.next_field().await.map_err(broken)? {
+            let name = field.name().unwrap_or_default().to_owned();
+            if name == "file" {
+                while let Some(chunk) = field.chunk().await.map_err(broken)? {
+                    file.extend_from_slice(&chunk);
+                }
+            } else {
+                fields.push(&name, field.text().await.map_err(broken)?);
+            }
+        }
+        Ok(FileForm { file, fields })
+    }
+}
+
+/// Returns the error of a body that is truncated, too large, or not a form.
+fn broken(err: MultipartError) -> ApiError {
+    if err.status() == StatusCode::PAYLOAD_TOO_LARGE {
+        return ApiError::BodyTooLarge { bytes_max: FACTS_BYTES_MAX as usize };
+    }
+    let mut cause: Option<&dyn Error> = Some(&err);
+    while let Some(err) = cause {
+        if let Some(err) = err.downcast_ref::<BodyError>() {
+            return ApiError::from(*err);
+        }
+        cause = err.source();
+    }
+    ApiError::parameter("form", "is truncated, or not a form with a file")
 }
 
 /// All fields of a form in order, for forms with repeated names. `Debug` omits the values, which may be

@@ -4,6 +4,7 @@
 mod alerts;
 mod bulk;
 mod dossier;
+mod facts;
 mod limits;
 mod person;
 mod portfolio;
@@ -65,7 +66,10 @@ impl World {
 }
 
 /// Every form that changes something, with valid fields.
-const FORMS: [(&str, &str); 27] = [
+const FORMS: [(&str, &str); 30] = [
+    ("/account/facts", ""),
+    ("/account/facts/mapping", "fingerprint=0011223344556677&column=domain&column=a.b"),
+    ("/account/facts/remove", "source=a"),
     ("/watchlist/notes", "domain=solar.com&tags=flip"),
     ("/watchlist/entry", "domain=solar.com&tags=flip"),
     ("/domain/solar.com/check", ""),
@@ -95,7 +99,8 @@ const FORMS: [(&str, &str); 27] = [
     ("/alerts/{rule}/nowhere", ""),
 ];
 /// Every page of user data.
-const PAGES: [&str; 10] = [
+const PAGES: [&str; 11] = [
+    "/account/facts",
     "/watchlist",
     "/alerts",
     "/alerts/new",

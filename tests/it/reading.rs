@@ -753,7 +753,7 @@ fn varies(response: &Response, name: &str) -> bool {
 }
 
 /// Public pages and pages of an account.
-const PAGES: [&str; 26] = [
+const PAGES: [&str; 27] = [
     "/",
     "/search",
     "/search?q=harbor",
@@ -779,6 +779,7 @@ const PAGES: [&str; 26] = [
     "/account",
     "/account/plan",
     "/account/api",
+    "/account/facts",
     "/account/notifications",
 ];
 

@@ -1,6 +1,7 @@
 //! Account pages: sign-up, login, logout and the account settings.
 
 mod api_key;
+mod facts;
 mod login;
 mod mail;
 mod mailed_links;
@@ -85,6 +86,9 @@ pub fn routes() -> Router<Web> {
         .route("/account/keys", post(api_key::make))
         .route("/account/keys/replace", post(api_key::replace))
         .route("/account/keys/revoke", post(api_key::revoke))
+        .route("/account/facts", get(facts::show).post(facts::add))
+        .route("/account/facts/mapping", post(facts::map))
+        .route("/account/facts/remove", post(facts::remove))
         .route("/account/notifications", get(notifications::show))
         .route("/account/telegram", post(notifications::set_chat))
         .route("/account/email/send", post(notifications::send_link))
@@ -97,11 +101,12 @@ enum Tab {
     Profile,
     Plan,
     Api,
+    Facts,
     Notifications,
 }
 
 /// Path, name and description of each tab.
-const TABS: [(Tab, &str, &str, &str); 4] = [
+const TABS: [(Tab, &str, &str, &str); 5] = [
     (
         Tab::Profile,
         "/account",
@@ -115,6 +120,12 @@ const TABS: [(Tab, &str, &str, &str); 4] = [
         "The limits of each plan, and what you have used of yours.",
     ),
     (Tab::Api, "/account/api", "API", "Your API keys and what each may use, with examples."),
+    (
+        Tab::Facts,
+        "/account/facts",
+        "Facts",
+        "The facts about names that you added, and those of this server.",
+    ),
     (Tab::Notifications, "/account/notifications", "Notifications", "Where your alerts are sent."),
 ];
 
@@ -135,7 +146,7 @@ fn tab_page(viewer: &Viewer, tab: Tab, notice: &Markup, main: &Markup) -> Markup
     let is_owner = viewer.member.as_ref().is_some_and(|member| member.is_owner);
     Page::new(&title, about)
         .at(NavItem::Account)
-        .styles(if tab == Tab::Api { WITH_TABLES } else { &["account.css"] })
+        .styles(if matches!(tab, Tab::Api | Tab::Facts) { WITH_TABLES } else { &["account.css"] })
         .scripts(&["account.js"])
         .show(
             Some(viewer),

@@ -31,7 +31,7 @@ pub const OPEN: [(&str, &str); 19] = [
 ];
 
 /// Pages of a user with rules, names and claims.
-pub const OWN: [(&str, &str); 14] = [
+pub const OWN: [(&str, &str); 15] = [
     ("dossier-watched", "/domain/harborlight.com"),
     ("watchlist-tag", "/watchlist?tag=none-has-it"),
     ("signed-in-drops", "/?stage=catchable"),
@@ -45,6 +45,7 @@ pub const OWN: [(&str, &str); 14] = [
     ("account", "/account"),
     ("account-plan", "/account/plan"),
     ("account-api", "/account/api"),
+    ("account-facts", "/account/facts"),
     ("account-notifications", "/account/notifications"),
 ];
 

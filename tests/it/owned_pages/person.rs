@@ -8,6 +8,9 @@ use crate::common::{Client, Response, Server};
 /// The password of every account.
 pub const PASSWORD: &str = "correct horse battery";
 
+/// Type of forms without a file.
+const FORM: &str = "application/x-www-form-urlencoded";
+
 /// A user, logged in or not.
 pub struct Person {
     client: Client,
@@ -63,7 +66,7 @@ impl Person {
     #[track_caller]
     pub fn post_by_script(&mut self, target: &str, fields: &[(&str, &str)]) -> Page {
         let headers = [("Sec-Fetch-Site", "same-origin"), ("X-Fragment", "1")];
-        self.ask("POST", target, &headers, Some(&form(fields)))
+        self.ask("POST", target, &headers, Some((FORM, &form(fields))))
     }
 
     #[track_caller]
@@ -74,15 +77,29 @@ impl Person {
     /// Sends a form with headers that state its origin.
     #[track_caller]
     pub fn post_from(&mut self, target: &str, fields: &str, from: &[(&str, &str)]) -> Page {
-        self.ask("POST", target, from, Some(fields))
+        self.ask("POST", target, from, Some((FORM, fields)))
     }
 
+    /// Sends a form with a file, as a browser encodes it.
+    #[track_caller]
+    pub fn upload(&mut self, target: &str, fields: &[(&str, &str)], file: &str) -> Page {
+        let part = |about: &str, text: &str| {
+            format!("--frontier\r\nContent-Disposition: form-data; {about}\r\n\r\n{text}\r\n")
+        };
+        let mut body = part("name=\"file\"; filename=\"facts.csv\"", file);
+        body.extend(fields.iter().map(|(name, text)| part(&format!("name=\"{name}\""), text)));
+        body.push_str("--frontier--\r\n");
+        let form = ("multipart/form-data; boundary=frontier", body.as_str());
+        self.ask("POST", target, &[("Sec-Fetch-Site", "same-origin")], Some(form))
+    }
+
+    /// Sends a request. `form` is a type and a body.
     fn ask(
         &mut self,
         method: &str,
         target: &str,
         headers: &[(&str, &str)],
-        form: Option<&str>,
+        form: Option<(&str, &str)>,
     ) -> Page {
         let mut all = vec![("Accept", "text/html")];
         all.extend(headers.iter().filter(|(name, _)| !name.is_empty()));
@@ -91,9 +108,9 @@ impl Person {
         }
         let response = match form {
             None => self.client.request(method, target, &all),
-            Some(fields) => {
-                all.push(("Content-Type", "application/x-www-form-urlencoded"));
-                self.client.send_with(method, target, &all, fields.as_bytes())
+            Some((kind, body)) => {
+                all.push(("Content-Type", kind));
+                self.client.send_with(method, target, &all, body.as_bytes())
             }
         };
         Page {

@@ -1,0 +1,95 @@
+//! The page of facts: files sent by a form, descriptions of unknown files, and removal.
+
+use super::person::between;
+use super::{HTML, World};
+
+const MAJESTIC: &str = "\
+Item,TrustFlow,CitationFlow,Title,RootDomainIPAddress,LastCrawlDate
+solar.com,24,31,x,192.0.2.1,03/04/2026
+fresh.com,many,9,x,192.0.2.2,05/04/2026
+missing.com,99,99,x,192.0.2.3,06/04/2026
+blog.solar.com,1,1,PRIVATE,192.0.2.4,07/04/2026
+";
+
+#[test]
+fn a_file_is_added_with_a_report_and_removed() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "core");
+    ann.get("/account/facts").assert_says(200, "You have not added a file yet");
+    let page = ann.upload("/account/facts", &[], MAJESTIC);
+    for words in [
+        "Rows 4",
+        "Usable rows 3",
+        "Refused rows 1",
+        "2 of 3 rows are about names in the data",
+        "Ignored columns: Title",
+        "hold personal data or secrets: RootDomainIPAddress",
+        "LastCrawlDate",
+        "3 TrustFlow",
+        "did you mean solar.com?",
+    ] {
+        page.assert_says(200, words);
+    }
+    page.assert_lacks("PRIVATE");
+    let dated = ann.upload("/account/facts", &[("date_order", "dmy")], MAJESTIC);
+    dated.assert_says(200, "majestic.crawled");
+    dated.assert_lacks("Columns that were not read");
+    ann.get("/account/facts").assert_says(200, "3 of 100,000 rows are in use");
+    ann.get("/domain/solar.com").assert_says(200, "24 of 100");
+
+    let mut bob = world.person("bob@example.com", "core");
+    bob.get("/account/facts").assert_lacks("majestic.tf");
+    bob.post("/account/facts/remove", &[("source", "majestic")])
+        .assert_goes_to("/account/facts?notice=gone");
+    ann.post("/account/facts/remove", &[("source", "majestic")])
+        .assert_goes_to("/account/facts?notice=removed");
+    ann.get("/account/facts").assert_lacks("majestic.tf");
+}
+
+#[test]
+fn refused_files_and_choices_are_explained_beside_their_field() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "core");
+    let page = ann.upload("/account/facts", &[("currency", "gold")], MAJESTIC);
+    page.assert_says(400, "code of a currency in use");
+    assert!(page.error_of("currency").is_some());
+    let page = ann.upload("/account/facts", &[], "no table");
+    page.assert_says(400, "None of the first rows is a header");
+    assert!(page.error_of("file").is_some());
+    assert_eq!(ann.post("/account/facts", &[("file", MAJESTIC)]).status, 400);
+    ann.get("/account/facts").assert_says(200, "You have not added a file yet");
+}
+
+#[test]
+fn columns_of_an_unknown_file_are_described_without_its_cells() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "core");
+    let file = format!("Domain,Visits {HTML},Buyer\nsolar.com,7,CELL\n").replace('"', "'");
+    let page = ann.upload("/account/facts", &[], &file);
+    page.assert_says(200, "Describe the columns");
+    page.assert_lacks("CELL");
+    page.assert_lacks("<img");
+    let print = between(&page.text, "name=\"fingerprint\" value=\"", "\"").to_owned();
+    let form = |second: &'static str| {
+        [
+            ("fingerprint", print.as_str()),
+            ("header", "Domain"),
+            ("column", "domain"),
+            ("header", "Visits"),
+            ("column", second),
+            ("header", "Buyer"),
+            ("column", ""),
+        ]
+    };
+    let again = ann.post("/account/facts/mapping", &form("visits"));
+    again.assert_says(400, "Visits");
+    assert!(again.text.contains("value=\"visits\""), "{}", again.text);
+    ann.post("/account/facts/mapping", &form("acme.visits:int"))
+        .assert_goes_to("/account/facts?notice=mapped");
+    let page = ann.upload("/account/facts", &[], &file);
+    page.assert_says(200, "acme.visits");
+    page.assert_says(200, "Usable rows 1");
+    let mut bad = form("acme.visits:int");
+    bad[0].1 = "nothing";
+    assert_eq!(ann.post("/account/facts/mapping", &bad).status, 404);
+}
