@@ -14,9 +14,7 @@ use utoipa::{PartialSchema, ToSchema};
 use crate::cursor::{self, QueryDigest};
 use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
-use crate::fact_rows::{
-    FactSourceResponse, fact_names, push_fact_sources, push_facts, shown_facts,
-};
+use crate::fact_rows::{FactSourceResponse, push_fact_sources, push_facts, shown_facts};
 use crate::index::filter::{Counting, DropFilter, Facet};
 use crate::index::query::facets::CountedFacets;
 use crate::index::query::rows::{DropRow, FacetValue};
@@ -136,7 +134,7 @@ impl DropsRequest {
         };
         let (digest, facets) = (QueryDigest::of(&filter), params.facets()?);
         let counting = params.one("total")?.unwrap_or_default();
-        let (fact_names, counted_names) = (fact_names(&params)?, params.fact_facets()?);
+        let (fact_names, counted_names) = (params.fact_names()?, params.fact_facets()?);
         Ok(DropsRequest {
             filter,
             digest,

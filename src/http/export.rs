@@ -19,7 +19,7 @@ use crate::edge::etag;
 use crate::edge::export::{
     Begun, Export, ExportFormat, chunks, csv_response, file_response, no_rows,
 };
-use crate::fact_rows::{exported, fact_names, push_fact_columns, push_facts};
+use crate::fact_rows::{exported, push_fact_columns, push_facts};
 use crate::index::filter::DropFilter;
 use crate::index::query::rows::DropRow;
 use crate::parse;
@@ -90,7 +90,7 @@ pub async fn export_drops(
     let parse = move |uri: &Uri| {
         let params = Params::new(uri.query());
         let filter = cursor::page(&params, LIMITS, as_of.today)?;
-        Ok::<_, ApiError>((filter, fact_names(&params)?))
+        Ok::<_, ApiError>((filter, params.fact_names()?))
     };
     let (mut filter, names) = parse::parameters(&uri, parse).await?;
     let (mut used, mut shown) = (Vec::new(), ShownFacts::default());

@@ -1,4 +1,4 @@
-//! Facts in rows: the parameter that selects them, and their JSON and CSV.
+//! Facts in rows: their JSON and CSV.
 
 use serde::Serialize;
 use serde_json::json;
@@ -7,32 +7,11 @@ use utoipa::openapi::{RefOr, Schema};
 
 use crate::edge::csv::{cell, push, user_cell};
 use crate::facts_file::Value;
-use crate::query::error::BadParameter;
-use crate::query::params::Params;
 use crate::rows::{push_json_text, push_quoted_day};
 use crate::service::error::ApiError;
 use crate::service::fact_book::{ShownFacts, Source};
 use crate::vocab::day::Day;
-use crate::vocab::fact::{FactName, KeyKind};
-use crate::vocab::limits::FACTS_SHOWN_MAX;
-
-/// Returns the distinct facts that the parameter `facts` requests.
-///
-/// # Errors
-/// A text that is not the name of a fact, or too many.
-pub fn fact_names(params: &Params<'_>) -> Result<Vec<FactName>, BadParameter> {
-    let mut names: Vec<FactName> = Vec::new();
-    for name in params.list("facts")? {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    if names.len() > FACTS_SHOWN_MAX {
-        let what = format!("must name at most {FACTS_SHOWN_MAX} facts");
-        return Err(BadParameter::new("facts", what));
-    }
-    Ok(names)
-}
+use crate::vocab::fact::KeyKind;
 
 /// Returns the facts if they may be part of an export.
 ///

@@ -22,8 +22,8 @@ use crate::vocab::day::Day;
 use crate::vocab::fact::FactName;
 use crate::vocab::limits::{
     CHANGES_LIMIT_DEFAULT, CHANGES_LIMIT_MAX, CHANGES_WAIT_SECONDS_MAX, DROPS_OFFSET_MAX,
-    SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX, SUGGEST_LIMIT_DEFAULT,
-    SUGGEST_LIMIT_MAX,
+    FACTS_SHOWN_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX,
+    SUGGEST_LIMIT_DEFAULT, SUGGEST_LIMIT_MAX,
 };
 use crate::vocab::name::DomainName;
 
@@ -266,6 +266,24 @@ impl<'a> Params<'a> {
         list::plain(text)
             .map(|item| item.parse().map_err(|err| BadParameter::new(name, err)))
             .collect()
+    }
+
+    /// Returns the distinct facts that the parameter `facts` requests.
+    ///
+    /// # Errors
+    /// A text that is not the name of a fact, or too many.
+    pub fn fact_names(&self) -> Result<Vec<FactName>, BadParameter> {
+        let mut names: Vec<FactName> = Vec::new();
+        for name in self.list("facts")? {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        if names.len() > FACTS_SHOWN_MAX {
+            let what = format!("must name at most {FACTS_SHOWN_MAX} facts");
+            return Err(BadParameter::new("facts", what));
+        }
+        Ok(names)
     }
 
     /// Parses a required domain name.
