@@ -468,6 +468,12 @@ pub struct ShownColumn {
     column: usize,
 }
 
+impl ShownColumn {
+    pub fn stored(&self) -> &StoredColumn {
+        &self.source.edition.meta().columns[self.column]
+    }
+}
+
 /// A fact whose values are counted.
 pub struct FactFacet {
     pub name: FactName,

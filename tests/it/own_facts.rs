@@ -277,6 +277,54 @@ fn dossiers_show_the_facts_that_their_reader_may_see() {
 }
 
 #[test]
+fn the_drops_page_shows_and_sorts_by_chosen_facts() {
+    let site = Site::with_names(NAMES.map(str::to_owned).into_iter(), TODAY);
+    let key = site.account("owner@example.com", "api");
+    site.account_with_password("bob@example.com", "api", PASSWORD);
+    let acme = "domain,acme.visits:int:more,acme.note:text\nalpha.com,1250,hello\nbeta.com,7,\n";
+    site.ok(&["facts", "add", site.write("acme.csv", acme).to_str().expect("UTF-8")]);
+    let settings = site.settings("[web]\nplain_http = true\n");
+    let server = site.serve_with(&["--today", TODAY, "--config", &settings]);
+    let own = "domain,mine.rank:int\nalpha.com,5\n";
+    assert_eq!(upload(&mut server.client_with(&key), "", own).status, 201);
+
+    let mut bob = Browser::new(&server);
+    assert_eq!(bob.log_in("bob@example.com", PASSWORD).status, 303);
+    let list = bob.get("/?view=all");
+    assert!(list.text().contains("name=\"fact\" value=\"acme.visits\""), "{}", list.text());
+    assert!(!list.text().contains("mine.rank"), "the facts of others do not exist");
+    assert!(!list.text().contains("is unknown, not 0"), "{}", list.text());
+    let chosen = [("next", "/?view=all"), ("fact", "acme.visits"), ("fact", "acme.note")];
+    // The response removes another cookie, for which a browser of the tests has no room.
+    let answer = bob.copy(&server).post("/columns", &chosen);
+    let shown = "/?view=all&facts=acme.visits%2Cacme.note";
+    assert_eq!(answer.header("location"), Some(shown));
+    let page = bob.get(shown);
+    let text = page.text();
+    assert_eq!(page.status, 200, "{text}");
+    let sorted =
+        "href=\"/?view=all&amp;sort=fact%3Aacme.visits&amp;facts=acme.visits%2Cacme.note\"";
+    for part in [">1,250</td>", ">hello</td>", "title=\"as of ", "is unknown, not 0", sorted] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let csv = text.split("href=\"/api/export/drops?").nth(1).and_then(|it| it.split('"').next());
+    assert!(csv.is_some_and(|it| it.contains("facts=acme.visits%2Cacme.note")), "{csv:?}: {text}");
+
+    let page = bob.get("/?view=all&sort=fact:acme.visits&facts=acme.visits");
+    let places = ["alpha.com", "beta.com", "gamma.com"]
+        .map(|name| page.text().find(&format!("value=\"{name}\"")).expect("a row"));
+    assert!(places.is_sorted(), "{places:?}");
+    assert!(page.text().contains("aria-sort=\"descending\""), "{}", page.text());
+    assert!(page.text().contains("order=asc"), "{}", page.text());
+    for unknown in ["mine.rank", "acme"] {
+        let page = bob.get(&format!("/?view=all&facts={unknown}"));
+        assert_eq!(page.status, 400, "{}", page.text());
+    }
+    let reset = [("next", shown), ("fact", "acme.visits"), ("reset", "yes")];
+    assert_eq!(bob.post("/columns", &reset).header("location"), Some("/?view=all"));
+}
+
+#[test]
 fn unknown_files_are_described_once() {
     let (_site, _server, mut client) = served();
     let file = "Domain,Visits,Seen\nalpha.com,\"1,250\",03/04/2026\nbeta.com,7,05/06/2026\n";

@@ -11,8 +11,11 @@ use time::Duration;
 
 use crate::Web;
 use crate::accounts::UserData;
-use crate::components::{ago, date_text, exit_word, grouped, seen_class, seen_word, typo_of};
+use crate::components::{
+    ago, date_text, exit_word, fact_value, grouped, seen_class, seen_word, typo_of,
+};
 use crate::drops::Shown;
+use crate::drops::state::{DropsParams, FACTS};
 use crate::error::PageError;
 use crate::form::{Fields, Form};
 use crate::index::filter::SortKey;
@@ -20,9 +23,11 @@ use crate::index::query::rows::{DropRow, Lifecycle};
 use crate::next::local_path;
 use crate::service::checks::Checked;
 use crate::service::error::ApiError;
+use crate::service::fact_book::ShownColumn;
 use crate::viewer::Viewer;
 use crate::vocab::columns::{Column, Columns};
 use crate::vocab::day::Day;
+use crate::vocab::fact::FactType;
 use crate::vocab::name::to_unicode;
 use crate::vocab::stage::Stage;
 
@@ -146,6 +151,28 @@ pub fn cell(column: Column, drop: &DropRow<'_>, place: Lifecycle, shown: &Shown)
     }
 }
 
+/// CSS class of the heading and the cells of a fact.
+pub fn fact_class(fact: &ShownColumn) -> &'static str {
+    match fact.stored().kind {
+        FactType::Enum | FactType::Text => "text",
+        FactType::Bool | FactType::Date => "short",
+        FactType::Int | FactType::Dec | FactType::Money | FactType::Year => "n",
+    }
+}
+
+/// Renders the facts of a name.
+pub fn fact_cells(name: &str, shown: &Shown) -> Markup {
+    let values = if shown.facts.is_empty() { Vec::new() } else { shown.facts.of(name) };
+    html! {
+        @for (fact, value) in shown.facts.columns().iter().zip(values) {
+            @match value {
+                Some(known) => td class=(fact_class(fact)) title={ "as of " (known.as_of) } { (fact_value(&known.value, fact.stored(), shown.today)) },
+                None => td class=(fact_class(fact)) { span.soft { "–" } },
+            }
+        }
+    }
+}
+
 fn day(day: Day, today: Day) -> Markup {
     html! { time datetime=(day) title=(day) { (date_text(day, today)) } }
 }
@@ -173,17 +200,28 @@ fn state_of(place: Lifecycle, today: Day) -> Markup {
     }
 }
 
-/// Renders the form that chooses columns. Works without scripts.
-pub fn picker(chosen: &Columns, next: &str) -> Markup {
+/// Renders the form that chooses columns and facts. Works without scripts.
+pub fn picker(shown: &Shown) -> Markup {
+    let chosen = &shown.columns;
+    let is_shown = |name: &str| shown.facts.columns().iter().any(|fact| fact.name.as_str() == name);
     html! {
         details.picker {
             summary { "Columns" }
             form method="post" action="/columns" {
-                input type="hidden" name="next" value=(next);
+                input type="hidden" name="next" value=(shown.state.path());
                 @for column in Column::ALL {
                     label {
                         input type="checkbox" name="column" value=(column.as_str()) checked[chosen.as_slice().contains(&column)];
                         (word(column))
+                    }
+                }
+                @if !shown.known_facts.is_empty() {
+                    b { "Facts" }
+                    @for name in &shown.known_facts {
+                        label {
+                            input type="checkbox" name="fact" value=(name) checked[is_shown(name)];
+                            (name)
+                        }
                     }
                 }
                 button.small { "Show these" }
@@ -194,7 +232,7 @@ pub fn picker(chosen: &Columns, next: &str) -> Markup {
 }
 
 /// `POST /columns`: stores the chosen columns in the account or, without one, in a cookie, and returns to
-/// the list.
+/// the list with the chosen facts, which its address holds.
 pub async fn choose(
     WebState(web): WebState<Web>,
     viewer: Viewer,
@@ -215,7 +253,15 @@ pub async fn choose(
     } else {
         cookie.set_max_age(KEPT);
     }
-    let next = Redirect::to(local_path(Some(sent.text("next"))));
+    let facts = if is_reset { String::new() } else { sent.filled("fact").join(",") };
+    let next = local_path(Some(sent.text("next")));
+    let next = if next == "/" || next.starts_with("/?") {
+        let state = DropsParams::of(&Fields::from_query(next.strip_prefix("/?")));
+        state.with(&[(FACTS, &facts), ("offset", state.get("offset"))]).path()
+    } else {
+        next.to_owned()
+    };
+    let next = Redirect::to(&next);
     Ok((CookieJar::new().add(cookie), next).into_response())
 }
 

@@ -1,12 +1,14 @@
 //! The list: tabs, days, rows, pages, and actions on selected names.
 
+use std::collections::BTreeSet;
+
 use maud::{Markup, html};
 
 use crate::components::{
     self, ANONYMOUS_DEPTH, counted, grouped, log_in_for_more, query, row_header, score_share,
     share, stage_word, total, totalled, watch_star,
 };
-use crate::drops::state::{DropsParams, ROW_CHOICES, ROWS};
+use crate::drops::state::{DropsParams, FACTS, ROW_CHOICES, ROWS};
 use crate::drops::words::Chip;
 use crate::drops::{
     BEST_OF_DAY, BestOfDay, DropsResults, FIRST_ROWS, HIGH, Listing, RowsPart, Shown, Tab, bulk,
@@ -17,6 +19,7 @@ use crate::index::query::rows::{DropRow, Lifecycle};
 use crate::index::{DropsPage, Total};
 use crate::owned::for_excel;
 use crate::vocab::day::Day;
+use crate::vocab::fact::FactType;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
 use crate::vocab::stage::Stage;
 
@@ -125,7 +128,10 @@ fn part_word(state: &DropsParams) -> String {
 
 fn tools(shown: &Shown, found: &DropsResults<'_>) -> Markup {
     let state = &shown.state;
-    let listed = state.listed();
+    // Some licences allow no copy of facts within other data.
+    let exported = shown.facts.columns().iter().filter(|it| it.source.is_exported());
+    let exported: Vec<_> = exported.map(|it| it.name.as_str()).collect();
+    let csv = state.listed().with(&[(FACTS, &exported.join(","))]).csv();
     let names = found.total();
     let rule = state.conditions().moving(shown.today);
     let rule: Vec<_> = rule.parameters().collect();
@@ -137,17 +143,17 @@ fn tools(shown: &Shown, found: &DropsResults<'_>) -> Markup {
             a href=(query::with(&rule, "/alerts/new")) { "Alert me about these" }
             @if names.count() > 0 {
                 @if shown.exports {
-                    a href=(listed.csv()) download {
+                    a href=(csv) download {
                         "CSV: "
                         @if names.count() > EXPORT_ROWS_MAX { "the first " (grouped(EXPORT_ROWS_MAX.into())) }
                         @else { (totalled(names, "name")) }
                     }
-                    a href=(for_excel(&listed.csv())) download title="CSV with a byte order mark, so that Excel reads it as UTF-8" {
+                    a href=(for_excel(&csv)) download title="CSV with a byte order mark, so that Excel reads it as UTF-8" {
                         "for Excel"
                     }
                 } @else if shown.owned.is_some() { a href="/account/plan" { "CSV needs the plan Core" } }
             }
-            (columns::picker(&shown.columns, &state.path()))
+            (columns::picker(shown))
             button.quiet.small.needs-js #show-keys type="button" { "Shortcuts" }
         }
     }
@@ -221,7 +227,7 @@ fn day_head(shown: &Shown, best: &BestOfDay<'_>) -> Markup {
     let ahead = day.days_since(shown.today);
     html! {
         tr.group {
-            th colspan=(FIXED_COLUMNS + shown.columns.as_slice().len()) scope="rowgroup" {
+            th colspan=(FIXED_COLUMNS + shown.columns.as_slice().len() + shown.facts.columns().len()) scope="rowgroup" {
                 span.g {
                     span.due.{ "d" (ahead) } { b { @if ahead == 1 { "Tomorrow" } @else { "+" (ahead) " days" } } } " "
                     time datetime=(day) { (day.date().format("%a %-d %b").to_string()) } " "
@@ -238,8 +244,9 @@ fn day_head(shown: &Shown, best: &BestOfDay<'_>) -> Markup {
 fn table(shown: &Shown, sort: Sort, body: &Markup) -> Markup {
     let state = &shown.state;
     let is_digest = state.is_digest();
-    let head = |class: &str, word: &str, about: Option<&str>, key: SortKey| {
-        let is_here = sort.key == key && !is_digest;
+    let head_of = |class: &str, word: &str, about: Option<&str>, key: SortKey, by: &str| {
+        let is_fact_here = key != SortKey::Fact || state.get("sort") == by;
+        let is_here = sort.key == key && is_fact_here && !is_digest;
         let natural = Sort::natural(key);
         // The heading of the column that already sorts the list reverses the order.
         let turned = is_here && sort.descending == natural.descending;
@@ -248,9 +255,12 @@ fn table(shown: &Shown, sort: Sort, body: &Markup) -> Markup {
             (true, true) => "asc",
             (true, false) => "desc",
         };
-        let path = state.listed().with(&[("sort", key.as_str()), ("order", order)]).path();
+        let path = state.listed().with(&[("sort", by), ("order", order)]).path();
         let sorted = is_here.then_some(if sort.descending { "descending" } else { "ascending" });
         html! { th class=(class) scope="col" title=[about] aria-sort=[sorted] { a href=(path) { (word) } } }
+    };
+    let head = |class: &str, word: &str, about: Option<&str>, key: SortKey| {
+        head_of(class, word, about, key, key.as_str())
     };
     html! {
         table.drops {
@@ -266,9 +276,30 @@ fn table(shown: &Shown, sort: Sort, body: &Markup) -> Markup {
                             None => th class=(columns::class(*column)) scope="col" { (columns::word(*column)) },
                         }
                     }
+                    @for fact in shown.facts.columns() {
+                        @let title = fact.source.edition.meta().title.as_str();
+                        @if fact.stored().kind == FactType::Text {
+                            th.text scope="col" title=(title) { (fact.name) }
+                        } @else {
+                            (head_of(columns::fact_class(fact), fact.name.as_str(), Some(title), SortKey::Fact, &format!("fact:{}", fact.name)))
+                        }
+                    }
                 }
             }
             (body)
+        }
+        (sources(shown))
+    }
+}
+
+/// Renders whose facts the columns show, with the lines that licences ask for.
+fn sources(shown: &Shown) -> Markup {
+    let metas = shown.facts.columns().iter().map(|it| it.source.edition.meta());
+    let lines: BTreeSet<_> =
+        metas.map(|it| it.attribution.as_deref().unwrap_or(&it.title)).collect();
+    html! {
+        @if !lines.is_empty() {
+            p.foot.soft { "– is unknown, not 0. Facts: " (lines.into_iter().collect::<Vec<_>>().join("; ")) }
         }
     }
 }
@@ -302,6 +333,7 @@ fn row(shown: &Shown, drop: &DropRow<'_>, place: Lifecycle, is_hidden: bool, nex
             (row_header(name, drop.tld, &mark))
             td.score.(score_share(drop.dqs)) { (drop.dqs.points()) }
             @for column in shown.columns.as_slice() { (columns::cell(*column, drop, place, shown)) }
+            (columns::fact_cells(name, shown))
         }
     }
 }

@@ -39,6 +39,7 @@ use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::checks::{Checked, Checks};
 use crate::service::error::ApiError;
+use crate::service::fact_book::ShownFacts;
 use crate::service::work;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::viewer::Viewer;
@@ -90,7 +91,7 @@ async fn list_drops(
     let (index, as_of) = (web.app.live.current(), web.app.as_of(viewer.now));
     let wanted = fragment::wanted(&headers);
     let owned = viewer.member.as_ref().map(|member| web.user_data(member));
-    let shown = Shown {
+    let mut shown = Shown {
         not_understood,
         notice: bulk::notice(&sent),
         exports: viewer.member.as_ref().is_some_and(|member| member.caller.plan >= Plan::Core),
@@ -107,6 +108,8 @@ async fn list_drops(
             _ if sent.text("rows") == "all" => RowsPart::All,
             _ => RowsPart::First,
         },
+        facts: ShownFacts::default(),
+        known_facts: Vec::new(),
         hidden: HiddenRows { are_shown: sent.text("hidden") == "show", left_out: Cell::new(0) },
         owned,
         state,
@@ -115,11 +118,16 @@ async fn list_drops(
     let timer = QueryTimer::start(if is_text { QueryKind::Substring } else { QueryKind::Drops });
     let app = web.app.clone();
     let make = move || {
+        let visible = app.visible_facts();
+        shown.known_facts = visible.names();
+        let facts = shown.state.fact_names().and_then(|names| visible.shown(names));
+        let facts = facts.map(|facts| shown.facts = facts).map_err(ApiError::from);
         if wanted == Wanted::Rows {
             let listing = find_rows(&app, &index, &shown, as_of, timer)?;
             return Ok((StatusCode::OK, list::rest(&shown, &listing)));
         }
-        let found = match find(&app, &index, &shown, as_of, timer) {
+        let found = facts.and_then(|()| find(&app, &index, &shown, as_of, timer));
+        let found = match found {
             Err(ApiError::BadParameter { name, what, .. }) => Err(side::problem(&name, &what)),
             found => Ok(found?),
         };
@@ -199,6 +207,10 @@ struct Shown {
     /// Checks, and the account that may have asked for some; `None` if they are off.
     checks: Option<(Arc<Checks>, AccountId)>,
     columns: Columns,
+    /// The facts that rows show.
+    facts: ShownFacts,
+    /// Names of the facts that the viewer may see.
+    known_facts: Vec<String>,
     part: RowsPart,
     /// Watches, rules and claims of the viewer; `None` if not logged in.
     owned: Option<Arc<UserData>>,

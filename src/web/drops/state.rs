@@ -12,6 +12,7 @@ use crate::query::conditions::{CONDITIONS, Condition};
 use crate::query::error::BadParameter;
 use crate::query::params::{Limits, Params};
 use crate::vocab::day::Day;
+use crate::vocab::fact::FactName;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
 use crate::vocab::stage::Stage;
 use crate::vocab::tld::fold_tld;
@@ -39,6 +40,9 @@ const PLACE: [&str; 10] = [
     "offset",
 ];
 
+/// The facts that rows show: neither a filter nor a part of the list.
+pub const FACTS: &str = "facts";
+
 /// Values that have no effect as filters.
 const OPEN: [(&str, &str); 6] = [
     ("min_dqs", "0"),
@@ -53,7 +57,13 @@ const OPEN: [(&str, &str); 6] = [
 static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let conditions = CONDITIONS.iter().map(|condition| condition.parameter);
     let filters = conditions.filter(|name| DropsParams::filters_by(name));
-    PLACE[..2].iter().copied().chain(filters).chain(PLACE[2..].iter().copied()).collect()
+    PLACE[..2]
+        .iter()
+        .copied()
+        .chain(filters)
+        .chain(PLACE[2..].iter().copied())
+        .chain([FACTS])
+        .collect()
 });
 
 /// Parameters as sent, without empty ones and those without effect.
@@ -120,7 +130,7 @@ impl DropsParams {
     /// Whether a parameter is a filter, and not one that sorts, pages or selects a part of the
     /// list.
     pub fn filters_by(name: &str) -> bool {
-        !PLACE.contains(&name)
+        !PLACE.contains(&name) && name != FACTS
     }
 
     /// Returns the state with other values, on its first page. An empty value removes a parameter.
@@ -149,7 +159,7 @@ impl DropsParams {
     /// Returns the filters that a rule or a saved search stores, without view, order and page.
     #[must_use]
     pub fn conditions(&self) -> DropsParams {
-        let none = ["view", "sort", "order", "limit", "offset"].map(|name| (name, ""));
+        let none = ["view", "sort", "order", "limit", "offset", FACTS].map(|name| (name, ""));
         let kept = self.with(&none);
         match (self.get("stage"), self.get("view")) {
             ("", "all") => kept.with(&[("stage", &Stage::NAMES.join(","))]),
@@ -219,6 +229,14 @@ impl DropsParams {
     pub fn filter(&self, today: Day) -> Result<DropFilter, BadParameter> {
         let parameters: Vec<_> = self.parameters().collect();
         Params::from_pairs(&parameters).drops(LIMITS, today)
+    }
+
+    /// Returns the facts that rows show.
+    ///
+    /// # Errors
+    /// A text that is not the name of a fact, or too many.
+    pub fn fact_names(&self) -> Result<Vec<FactName>, BadParameter> {
+        Params::from_pairs(&[(FACTS, self.get(FACTS))]).fact_names()
     }
 
     /// URL of this state.
