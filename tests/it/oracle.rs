@@ -60,16 +60,17 @@ fn check_answers(ingest: impl Fn(&Site, &Corpus)) {
     ingest(&site, &corpus);
     let key = site.account("oracle@example.com", "api");
     let houses = model.names().iter().filter_map(|name| {
-        Some(format!("{},{}\n", name.label, model::house_kind_of(&name.label)?))
+        let kind = model::house_kind_of(&name.label)?;
+        Some(format!("{},{kind},{}\n", name.label, model::HOUSE_AS_OF))
     });
     let houses: String = houses.collect();
-    let houses = site.write("house.csv", format!("label,house.kind:enum\n{houses}"));
+    let houses = site.write("house.csv", format!("label,house.kind:enum,as_of\n{houses}"));
     site.ok(&["facts", "add", houses.to_str().expect("UTF-8")]);
-    let ranks = model
-        .names()
-        .iter()
-        .filter_map(|name| Some(format!("{},{}\n", name.ascii, model::rank_of(&name.ascii)?)));
-    let ranks = format!("domain,acme.rank:int\n{}", ranks.collect::<String>());
+    let ranks = model.names().iter().filter_map(|name| {
+        let rank = model::rank_of(&name.ascii)?;
+        Some(format!("{},{rank},{}\n", name.ascii, model::RANK_AS_OF))
+    });
+    let ranks = format!("domain,acme.rank:int,as_of\n{}", ranks.collect::<String>());
     let mut asked = BTreeSet::new();
     for today in TODAYS {
         // The index does not change in between, because only queries depend on the day.

@@ -381,6 +381,29 @@ pub fn house_kind_of(label: &str) -> Option<&'static str> {
     number.is_multiple_of(7).then(|| HOUSE_KINDS[(number >> 8) as usize % HOUSE_KINDS.len()])
 }
 
+/// The day of the first fact precedes all drops, and that of the second one follows them.
+pub const RANK_AS_OF: &str = "1990-01-01";
+pub const HOUSE_AS_OF: &str = "2100-01-01";
+
+/// The facts of a name on its dossier.
+fn facts_of(name: &Name) -> Vec<Value> {
+    let was_registered_after_a_drop =
+        name.drops() > 1 || name.latest().is_some_and(|latest| latest.registered_again);
+    let fact = |fact, source, value: Value, own, as_of, before_drop| {
+        json!({
+            "fact": fact, "source": source, "value": value, "own": own, "asOf": as_of,
+            "attribution": null, "beforeDrop": before_drop,
+        })
+    };
+    let rank = rank_of(&name.ascii).map(|rank| {
+        let before_drop = was_registered_after_a_drop;
+        fact("acme.rank", "acme", json!(rank), true, RANK_AS_OF, before_drop)
+    });
+    let kind = house_kind_of(&name.label)
+        .map(|kind| fact("house.kind", "house", json!(kind), false, HOUSE_AS_OF, false));
+    rank.into_iter().chain(kind).collect()
+}
+
 fn hash(text: &str) -> u64 {
     let byte = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, byte);
@@ -796,6 +819,7 @@ impl Model {
             "availability": null,
             // No suffix has a model.
             "comparables": null,
+            "facts": facts_of(name),
             "expectation": null,
             "popularity": name.popularity,
             "feedback": {"up": 0, "down": 0},

@@ -229,6 +229,7 @@ fn a_405_lists_the_allowed_methods() {
         let path = path.replace("{claim}", "{id}").replace("{alert}", "{id}");
         let path = path.replace("watchlist/pending.com", "watchlist/{domain}");
         let path = path.replace("pending.com", "{name}");
+        let path = path.replace("mappings/0123456789abcdef", "mappings/{fingerprint}");
         let there = listed.as_array().expect("an array").iter().any(|endpoint| {
             endpoint["method"] == *method && endpoint["path"] == path && endpoint["auth"] == true
         });
