@@ -541,6 +541,7 @@ impl Workers {
         let reload = Reload {
             index: config.index.clone(),
             live: Arc::clone(&app.live),
+            facts: Arc::clone(&app.facts),
             published: work.published.clone(),
             problem: Arc::clone(&app.status.index_problem),
             clock: config.clock,

@@ -12,8 +12,7 @@ use super::store::{Caller, Store};
 use crate::vocab::limits::{FACT_MAPPINGS_MAX, FACT_SOURCES_MAX, FACTS_ROWS_MAX};
 
 impl Store {
-    /// Adds an edition of a source, which replaces the one before it. The caller adds one edition of an account at a
-    /// time.
+    /// Adds an edition of a source in place of the previous one. The caller adds one edition of an account at a time.
     ///
     /// # Errors
     /// [`WriteError`]: too many sources or rows, too much data, another node adds an edition at the same time.

@@ -34,7 +34,7 @@ pub struct AddArgs {
     /// Columns of the files with one header, as for `facts inspect`
     #[arg(long, value_name = "MAPPING")]
     map: Vec<Mapping>,
-    /// What users may do with the values: open, share-alike or own
+    /// Licence of the values: open, share-alike or own
     ///
     /// Exports of link and keyword tools are licensed to the person who made them. They are refused without this
     /// option; state one that your contract permits.
@@ -124,7 +124,7 @@ pub fn list(config: &Config) -> anyhow::Result<()> {
 /// Removes a source of the server.
 ///
 /// # Errors
-/// There is none with this name.
+/// No source has this name.
 pub fn remove(source: &str, config: &Config) -> anyhow::Result<()> {
     check_leads(config)?;
     let path = config.data.join(FOLDER).join(format!("{source}.{EXTENSION}"));

@@ -1,5 +1,5 @@
-//! A file of facts to editions, one for each source that it names. An edition keeps the rows of the one before it
-//! whose keys the file does not have.
+//! Turns a file of facts into editions, one for each source that it names. An edition keeps the rows of the previous
+//! edition whose keys the file does not have.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;

@@ -43,7 +43,7 @@ const WORDS_SHOWN: usize = 20;
 const HASHED_BYTES: usize = 1 << 20;
 
 named_enum! {
-    /// What may be done with the values of a source (`data/docs/facts.md`, Rights).
+    /// Permitted uses of the values of a source (`data/docs/facts.md`, Rights).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Licence {
@@ -53,7 +53,7 @@ named_enum! {
         ShareAlike = "share-alike",
         /// Records of those who added them.
         Own = "own",
-        /// Licensed to those who added them, and to nobody else.
+        /// Licensed to the person who added them alone.
         Vendor = "vendor",
     }
 }
@@ -101,7 +101,7 @@ pub enum StoreError {
     Damaged(&'static str),
     #[error("the file of facts has version {0}, of a newer dropdex")]
     Newer(u16),
-    #[error("rows are not in order: a key is not after the one before it")]
+    #[error("rows are not in order: every key must follow the previous one")]
     Order,
     #[error("a value is not one of its column, {0}")]
     Value(String),

@@ -80,7 +80,7 @@ pub struct DossierResponse<'a> {
     /// part of the score.
     #[schema(required)]
     comparables: Option<Vec<Comparables<'a>>>,
-    /// What sources of facts that you may see know about the name, in order of their names. They are not part of the
+    /// Known facts of the name, from the sources that you may see, in order of their names. They are not part of the
     /// score.
     facts: Vec<DossierFact<'a>>,
     /// Ranks on popularity lists; empty for a name that never dropped. They are not part of the

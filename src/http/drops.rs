@@ -77,7 +77,7 @@ pub async fn list_drops(
     let facets_us = asked.facets.len() as u32 * FACET_US;
     let cost_us = index.drops_cost_us(&asked.filter, as_of, asked.counting) + facets_us;
     let uri = request.uri().clone();
-    let scans = asked.filter.common.label.has_text() || !used.is_empty();
+    let scans = asked.filter.common.label.has_text() || !used.is_empty() || !asked.facts.is_empty();
     let make = move || {
         app.facts.join(&index, &used)?;
         let page = index.drops(&asked.filter, as_of, asked.counting)?;
@@ -115,7 +115,7 @@ struct DropsRequest {
     /// Facts that rows show, by name and, once the caller is known, with their columns.
     fact_names: Vec<FactName>,
     facts: ShownFacts,
-    /// Facts whose values are counted, likewise.
+    /// Facts whose values are counted: their names and, once the caller is known, their columns.
     counted_names: Vec<FactName>,
     fact_facets: Vec<FactFacet>,
 }

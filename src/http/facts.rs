@@ -50,7 +50,7 @@ struct SourceDetails<'a> {
     /// First part of the names of its facts.
     source: &'a str,
     title: &'a str,
-    /// What its rows are about: names, labels under every suffix, or words that labels spell.
+    /// Kind of its keys: names, labels under every suffix, or words that labels spell.
     #[schema(value_type = String, pattern = "^(domain|label|word)$")]
     key: KeyKind,
     /// Newest day of its facts.
@@ -147,7 +147,7 @@ pub struct AddedResponse<'a> {
     ambiguous: Vec<AmbiguousResponse<'a>>,
 }
 
-/// What became of a source.
+/// A source after the file was added.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = FactsAddedSource)]
@@ -309,7 +309,7 @@ pub async fn add_facts(
 /// Reads `date_order` and `currency`.
 ///
 /// # Errors
-/// A value is none of those allowed.
+/// A value is not allowed.
 pub fn choices(params: &Params<'_>) -> Result<Choices, ApiError> {
     let date_order: Option<DateOrder> = params.one("date_order")?;
     let currency = match params.text("currency", 3)? {

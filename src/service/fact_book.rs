@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use compact_str::CompactString;
@@ -19,6 +20,7 @@ use crate::index::filter::{AsOf, DropFilter, SortKey};
 use crate::query::error::BadParameter;
 use crate::query::facts::{FactCondition, FactTest};
 use crate::query::filter::Filter;
+use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::fact::{EditionId, FactCodes, FactColumnId, FactName, FactType};
 use crate::vocab::ids::AccountId;
@@ -44,9 +46,11 @@ type Stamp = (PathBuf, Option<SystemTime>, u64);
 pub struct FactBook {
     folder: PathBuf,
     memory_max: usize,
-    server: Mutex<ServerSources>,
+    server: Arc<Mutex<ServerSources>>,
     /// Editions of accounts, by the address of their bytes, and when each was last used.
     opened: Mutex<BTreeMap<usize, Opened>>,
+    /// Held while an edition is joined.
+    joining: Mutex<()>,
     /// An account adds one file at a time.
     turns: OneAtATime<AccountId>,
     /// When a query last joined an edition.
@@ -62,6 +66,15 @@ struct Opened {
 #[derive(Default)]
 struct ServerSources {
     looked: Option<Instant>,
+    stamps: Vec<Stamp>,
+    sources: Vec<Arc<Source>>,
+    problems: Vec<(PathBuf, String)>,
+    /// Whether a thread opens changed files.
+    is_opening: bool,
+}
+
+/// Files of the folder that were opened.
+struct Opening {
     stamps: Vec<Stamp>,
     sources: Vec<Arc<Source>>,
     problems: Vec<(PathBuf, String)>,
@@ -95,8 +108,9 @@ impl FactBook {
         FactBook {
             folder: data.join(FOLDER),
             memory_max,
-            server: Mutex::default(),
+            server: Arc::default(),
             opened: Mutex::default(),
+            joining: Mutex::default(),
             turns: OneAtATime::default(),
             joined: Mutex::default(),
         }
@@ -129,13 +143,46 @@ impl FactBook {
         lock(&self.server).problems.clone()
     }
 
-    /// Returns the server's sources.
+    /// Returns the server's sources. Changed files are opened on another thread, except for the first time.
     pub fn server_sources(&self) -> Vec<Arc<Source>> {
         let mut server = lock(&self.server);
-        if server.looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY) {
-            server.look(&self.folder);
+        let is_first = server.looked.is_none();
+        let is_due = server.looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY);
+        if is_due && !server.is_opening {
+            server.looked = Some(Instant::now());
+            let stamps = stamps(&self.folder);
+            if stamps != server.stamps {
+                let (known, before) = (server.stamps.clone(), server.sources.clone());
+                let open = move || Opening::new(stamps, &known, &before);
+                if is_first {
+                    server.put(open());
+                } else {
+                    server.is_opening = true;
+                    let to = Arc::clone(&self.server);
+                    thread::spawn(move || {
+                        let opened = open();
+                        lock(&to).put(opened);
+                    });
+                }
+            }
         }
         server.sources.clone()
+    }
+
+    /// Joins the server's sources with an index that lacks them. Blocks for some seconds.
+    pub fn join_server(&self, index: &Index) {
+        let sources = self.server_sources();
+        let missing = sources.iter().filter(|source| !index.has_facts(source.id()));
+        for source in missing.cloned().collect::<Vec<_>>() {
+            if let Err(err) = self.join(index, &[Arc::clone(&source)]) {
+                tracing::error!(source = source.name(), error = %err, "facts cannot be joined");
+            }
+        }
+    }
+
+    /// Returns true if all sources of the server are joined with an index.
+    pub fn has_joined_server(&self, index: &Index) -> bool {
+        self.server_sources().iter().all(|source| index.has_facts(source.id()))
     }
 
     fn open(&self, facts: &OwnFacts) -> Result<Arc<Source>, StoreError> {
@@ -150,6 +197,8 @@ impl FactBook {
         let source = Arc::new(Source { edition, is_own: true });
         let (bytes, used) = (Arc::clone(&facts.bytes), Instant::now());
         opened.insert(key, Opened { bytes, source: Arc::clone(&source), used });
+        // Two references are those of this map: the account has another edition now.
+        opened.retain(|_, it| Arc::strong_count(&it.bytes) > 2);
         if opened.len() > OPENED_MAX {
             let oldest = opened.iter().min_by_key(|(_, it)| it.used).map(|(key, _)| *key);
             oldest.and_then(|key| opened.remove(&key));
@@ -189,9 +238,10 @@ impl FactBook {
             joined.retain(|_, used| used.elapsed() < IN_USE);
             joined.extend(used.iter().map(|source| (source.id(), Instant::now())));
         }
-        for source in used {
-            index
-                .join_facts(source.id(), &source.edition)
+        for source in used.iter().filter(|source| !index.has_facts(source.id())) {
+            // Several queries may need the same edition; it is joined once, at the expense of none.
+            let _one = lock(&self.joining);
+            budget::shared(|| index.join_facts(source.id(), &source.edition))
                 .map_err(|err| ApiError::Internal(err.into()))?;
         }
         let of_all: usize = index.facts_bytes().iter().map(|(_, bytes)| bytes).sum();
@@ -222,20 +272,23 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl ServerSources {
-    fn look(&mut self, folder: &Path) {
-        self.looked = Some(Instant::now());
-        let stamps = stamps(folder);
-        if stamps == self.stamps {
-            return;
-        }
+    fn put(&mut self, opened: Opening) {
+        let Opening { stamps, sources, problems } = opened;
+        (self.stamps, self.sources, self.problems) = (stamps, sources, problems);
+        self.is_opening = false;
+    }
+}
+
+impl Opening {
+    /// Opens the files that changed.
+    fn new(stamps: Vec<Stamp>, known: &[Stamp], before: &[Arc<Source>]) -> Opening {
         let (mut sources, mut problems) = (Vec::new(), Vec::new());
         for stamp in &stamps {
-            let before = self.stamps.iter().position(|known| known == stamp);
-            let kept = before.and_then(|_| {
+            let kept = known.contains(stamp).then(|| {
                 let stem = stamp.0.file_stem()?.to_str()?;
-                self.sources.iter().find(|source| source.name() == stem).cloned()
+                before.iter().find(|source| source.name() == stem).cloned()
             });
-            match kept.map_or_else(|| open_file(&stamp.0), Ok) {
+            match kept.flatten().map_or_else(|| open_file(&stamp.0), Ok) {
                 Ok(source) => sources.push(source),
                 Err(err) => {
                     tracing::warn!(path = %stamp.0.display(), error = %err, "a file of facts cannot be used");
@@ -243,7 +296,7 @@ impl ServerSources {
                 }
             }
         }
-        (self.stamps, self.sources, self.problems) = (stamps, sources, problems);
+        Opening { stamps, sources, problems }
     }
 }
 

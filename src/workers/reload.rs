@@ -19,6 +19,7 @@ use crate::index::generation::live::LiveIndex;
 use crate::index::generation::open::{self, Opened};
 use crate::index::query::outcome_tables::OutcomeTables;
 use crate::index::storage::manifest::{self, GenerationId};
+use crate::service::fact_book::FactBook;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 
@@ -30,6 +31,8 @@ const PERIOD: Duration = Duration::from_millis(250);
 pub struct Reload {
     pub index: PathBuf,
     pub live: Arc<LiveIndex>,
+    /// Facts of the server, which are joined with each generation.
+    pub facts: Arc<FactBook>,
     /// Each of these is notified when another generation is served.
     pub published: [Arc<Notify>; 2],
     /// Why an older generation is served, for status and metrics.
@@ -80,6 +83,7 @@ impl Reload {
                 _ = ticks.tick() => {
                     seen = self.check(seen).await;
                     self.prepare().await;
+                    self.join().await;
                     counting = self.count(counting);
                 }
             }
@@ -94,12 +98,13 @@ impl Reload {
             return seen;
         }
         let (index, live) = (self.index.clone(), Arc::clone(&self.live));
-        let published = self.published.clone();
+        let (published, facts) = (self.published.clone(), Arc::clone(&self.facts));
         let as_of = self.as_of(TimeDelta::zero());
         let opened = tokio::task::spawn_blocking(move || -> Result<Option<String>, OpenError> {
             // A delta shares its base with the served index.
             let Opened { index, fallback } = open::reopen_current(&index, Some(&live.current()))?;
             index.prepare(as_of);
+            facts.join_server(&index);
             let (generation, contains) = (index.manifest().generation, index.contains());
             if generation != live.current().manifest().generation {
                 let old = live.publish(Arc::new(index));
@@ -128,6 +133,15 @@ impl Reload {
         if !index.is_prepared(as_of) {
             // After a panic, which is logged, queries compute the stages themselves.
             let _ = tokio::task::spawn_blocking(move || index.prepare(as_of)).await;
+        }
+    }
+
+    /// Joins sources of facts that are new with the served generation.
+    async fn join(&self) {
+        let (index, facts) = (self.live.current(), Arc::clone(&self.facts));
+        if !facts.has_joined_server(&index) {
+            // After a panic, which is logged, the next query tries again.
+            let _ = tokio::task::spawn_blocking(move || facts.join_server(&index)).await;
         }
     }
 

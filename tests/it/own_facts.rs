@@ -325,6 +325,29 @@ fn the_drops_page_shows_and_sorts_by_chosen_facts() {
 }
 
 #[test]
+fn a_file_of_the_most_rows_is_used_at_once_and_no_more_rows_are_kept() {
+    let (_site, _server, mut client) = served();
+    let rows =
+        (0..99_994).map(|number| format!("waiting{number}.com,{number},{}.5\n", number % 900));
+    let rows: String = rows.collect();
+    let own: String = NAMES.map(|name| format!("{name},7,1.5\n")).concat();
+    let file = format!("domain,acme.rank:int,acme.score:dec\n{own}{rows}");
+    let added = upload(&mut client, "", &file);
+    assert_eq!(added.status, 201, "{}", added.text());
+    let source = &added.json()["sources"][0];
+    assert_eq!((&source["rows"], &source["matched"]), (&json!(100_000), &json!(6)));
+    assert_eq!(names(&mut client, "fact.acme.rank=7&fact.acme.score=1.5").len(), 6);
+    let (status, message) = refused(&upload(&mut client, "", format!("{file}one-more.com,1,1\n")));
+    assert!(status == 400 && message.contains("at most 100000 are read"), "{message}");
+    let (status, message) =
+        refused(&upload(&mut client, "", "domain,acme.rank:int\none-more.com,1\n"));
+    assert!(status == 400 && message.contains("would have 100001 rows"), "{message}");
+    let other = upload(&mut client, "", "domain,other.rank:int\nalpha.com,1\n");
+    assert_eq!(other.status, 403, "{}", other.text());
+    assert_eq!(client.get(PATH).json()["count"], 1);
+}
+
+#[test]
 fn unknown_files_are_described_once() {
     let (_site, _server, mut client) = served();
     let file = "Domain,Visits,Seen\nalpha.com,\"1,250\",03/04/2026\nbeta.com,7,05/06/2026\n";
