@@ -300,7 +300,7 @@ mod tests {
             ("[sources.mine]\nurl = \"https://a.example/{day}\"", "{date}"),
             ("[sources.mine]\nurl = []", "empty"),
             ("[sources.crux]\ntop = 1000", "top is a setting of cc-ranks"),
-            ("[sources.cc-ranks]\ntop = 0", "top"),
+            ("[sources.cc-ranks]\ntop = 0", "out of range"),
             ("[sources.mine]\nurl = \"https://a.example/\"\nformat = \"xls\"", "xls"),
             ("[sources.mine]\nurl = \"https://a.example/\"\nformat = \"zone-pair\"", "two files"),
             ("[sources.mine]\nurl = \"https://a.example/\"\nschedule = \"hourly\"", "hourly"),

@@ -229,6 +229,45 @@ fn results_are_short_unless_more_is_requested() {
     );
 }
 
+/// Exports of link tools are licensed to one person, so agents neither get nor find out what they say.
+#[test]
+fn agents_get_facts_except_those_of_vendors() {
+    let desk = Desk::new();
+    let key = desk.key("mcp,read,watchlist");
+    let mut client = desk.server.client_with(&key);
+    for file in [
+        "Item,TrustFlow,CitationFlow\nsolarpanel.com,24,31\n",
+        "domain,acme.rank:int\nsolarroof.net,5\n",
+    ] {
+        let kind = [("Content-Type", "text/csv")];
+        let added = client.send_with("POST", "/api/v1/facts", &kind, file.as_bytes());
+        assert_eq!(added.status, 201, "{}", added.text());
+    }
+    let call = |name: &str, arguments: Value| {
+        let params = json!({"name": name, "arguments": arguments});
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        desk.post(&key, &[], &call).json()["result"]["structuredContent"].clone()
+    };
+    let found = call("list_drops", json!({"fact": "acme.rank:1..9", "facts": "acme.rank"}));
+    assert_eq!(found["drops"][0]["facts"]["acme.rank"]["value"], 5, "{found}");
+    for arguments in [
+        json!({"fact": "majestic.tf:1..99"}),
+        json!({"has": "!majestic.tf"}),
+        json!({"sort": "fact:majestic.tf"}),
+        json!({"facts": "majestic.tf"}),
+        json!({"facets": "fact:majestic.tf"}),
+    ] {
+        let refused = call("list_drops", arguments);
+        let told = refused["error"].as_str().expect("an error");
+        assert!(told.contains("has no fact majestic.tf"), "{told}");
+        assert!(!told.contains("majestic.cf"), "{told}");
+    }
+    let dossier = call("get_domain", json!({"name": "solarpanel.com"}));
+    assert!(!dossier.to_string().contains("majestic"), "{dossier}");
+    let own = client.get("/api/v1/domain/solarpanel.com").json();
+    assert_eq!(own["facts"][0]["fact"], "majestic.cf", "{own}");
+}
+
 #[test]
 fn a_client_that_accepts_json_is_served() {
     let desk = Desk::new();
