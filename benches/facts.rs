@@ -9,6 +9,7 @@ mod common;
 #[path = "service/small.rs"]
 mod small;
 
+use std::io::{Write, stdout};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -52,8 +53,8 @@ fn main() -> anyhow::Result<()> {
     let index = small::open(folder.path())?;
     let mut sorted: Vec<String> = names.iter().map(|name| name.to_string()).collect();
     sorted.sort_unstable();
-    println!("{} names, {} dropped", sorted.len(), index.manifest().dropped);
-    println!("\n| step | time | memory, file |\n| --- | ---: | ---: |");
+    say(&format!("{} names, {} dropped", sorted.len(), index.manifest().dropped));
+    say("\n| step | time | memory, file |\n| --- | ---: | ---: |");
 
     let mut rng = fastrand::Rng::with_seed(SEED);
     let some: Vec<&str> =
@@ -64,7 +65,7 @@ fn main() -> anyhow::Result<()> {
     join(&index, &dense, "link ranks of every name")?;
     upload(&index, &some, as_of)?;
 
-    println!("\n| query, 100 rows, matches counted | median | most |\n| --- | ---: | ---: |");
+    say("\n| query, 100 rows, matches counted | median | most |\n| --- | ---: | ---: |");
     let fact = |edition: &Edition| FactColumnId { edition: edition.id(), column: 0 };
     for (name, edition) in [("5 %", &sparse), ("every", &dense)] {
         timed(&index, as_of, &format!("a fact of {name} name in a range"), |run| {
@@ -135,7 +136,7 @@ fn join(index: &Index, edition: &Edition, what: &str) -> anyhow::Result<()> {
     let begun = Instant::now();
     index.join_facts(edition.id(), edition)?;
     let took = begun.elapsed();
-    println!("| join: {what} | {} | {:.1} MB |", shown(took), bytes(index, edition.id()));
+    say(&format!("| join: {what} | {} | {:.1} MB |", shown(took), bytes(index, edition.id())));
     Ok(())
 }
 
@@ -168,10 +169,10 @@ fn upload(index: &Index, names: &[&str], as_of: AsOf) -> anyhow::Result<()> {
         resolved: Some((FactColumnId { edition: edition.id(), column: 0 }, FactCodes::Known)),
     }];
     index.drops(&filter, as_of, Counting::Exact)?.for_each(|_| {});
-    println!(
+    say(&format!(
         "| file of 100,000 rows, to the first response | {} | {size:.1} MB |",
         shown(begun.elapsed())
-    );
+    ));
     Ok(())
 }
 
@@ -194,7 +195,17 @@ fn timed(index: &Index, as_of: AsOf, name: &str, filter: impl Fn(u32) -> DropFil
         })
         .collect();
     times.sort_unstable();
-    println!("| {name} | {} | {} |", shown(times[times.len() / 2]), shown(times[times.len() - 1]));
+    say(&format!(
+        "| {name} | {} | {} |",
+        shown(times[times.len() / 2]),
+        shown(times[times.len() - 1])
+    ));
+}
+
+/// Prints a line.
+fn say(line: &str) {
+    // A closed pipe ends the output.
+    let _ = writeln!(stdout(), "{line}");
 }
 
 fn shown(time: Duration) -> String {
