@@ -3,10 +3,11 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::common::{Response, Server, Site, TODAY, tools};
+use crate::common::{Response, Server, Site, TODAY, tools, wait};
 
 const OBSERVED: &str = "2026-03-15T00:00:00Z";
 const LIST: &str = "\
@@ -231,25 +232,28 @@ fn results_are_short_unless_more_is_requested() {
 
 /// Exports of link tools are licensed to one person, so agents neither get nor find out what they say.
 #[test]
-fn agents_get_facts_except_those_of_vendors() {
+fn agents_get_the_facts_of_the_server_alone() {
     let desk = Desk::new();
     let key = desk.key("mcp,read,watchlist");
     let mut client = desk.server.client_with(&key);
-    for file in [
-        "Item,TrustFlow,CitationFlow\nsolarpanel.com,24,31\n",
-        "domain,acme.rank:int\nsolarroof.net,5\n",
-    ] {
-        let kind = [("Content-Type", "text/csv")];
-        let added = client.send_with("POST", "/api/v1/facts", &kind, file.as_bytes());
-        assert_eq!(added.status, 201, "{}", added.text());
-    }
+    let kind = [("Content-Type", "text/csv")];
+    let own = "Item,TrustFlow,CitationFlow\nsolarpanel.com,24,31\n";
+    let added = client.send_with("POST", "/api/v1/facts", &kind, own.as_bytes());
+    assert_eq!(added.status, 201, "{}", added.text());
+    let facts = desk.site.write("acme.csv", "domain,acme.rank:int\nsolarroof.net,5\n");
+    desk.site.ok(&["facts", "add", facts.to_str().expect("UTF-8")]);
     let call = |name: &str, arguments: Value| {
         let params = json!({"name": name, "arguments": arguments});
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
         desk.post(&key, &[], &call).json()["result"]["structuredContent"].clone()
     };
-    let found = call("list_drops", json!({"fact": "acme.rank:1..9", "facts": "acme.rank"}));
-    assert_eq!(found["drops"][0]["facts"]["acme.rank"]["value"], 5, "{found}");
+    wait::until_ok(Duration::from_secs(20), || {
+        let found = call("list_drops", json!({"fact": "acme.rank:1..9", "facts": "acme.rank"}));
+        match found["drops"][0]["facts"]["acme.rank"]["value"] == json!(5) {
+            true => Ok(()),
+            false => Err(found.to_string()),
+        }
+    });
     for arguments in [
         json!({"fact": "majestic.tf:1..99"}),
         json!({"has": "!majestic.tf"}),
@@ -265,7 +269,7 @@ fn agents_get_facts_except_those_of_vendors() {
     let dossier = call("get_domain", json!({"name": "solarpanel.com"}));
     assert!(!dossier.to_string().contains("majestic"), "{dossier}");
     let own = client.get("/api/v1/domain/solarpanel.com").json();
-    assert_eq!(own["facts"][0]["fact"], "majestic.cf", "{own}");
+    assert!(own["facts"].to_string().contains("majestic.cf"), "{own}");
 }
 
 #[test]
