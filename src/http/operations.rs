@@ -700,6 +700,7 @@ pub const OPERATIONS: &[Operation] = &[
         ]),
     Operation::delete("/api/v1/facts/{source}", |of| delete(guarded(of, facts::remove_facts)))
         .named(Group::Facts, "removeFacts", "Remove one of your sources of facts")
+        .description("Rules and searches that use its facts find nothing until it is back.")
         .parameters(&[FACT_SOURCE])
         .responses(&[json::<facts::RemovedResponse>(200, "The source was removed."), NOT_FOUND]),
     Operation::put("/api/v1/facts/mappings/{fingerprint}", |of| put(guarded(of, facts::put_mapping)))
@@ -710,6 +711,7 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[json::<facts::MappedResponse>(200, "The description."), NOT_FOUND]),
     Operation::delete("/api/v1/facts/mappings/{fingerprint}", |of| delete(guarded(of, facts::remove_mapping)))
         .named(Group::Facts, "forgetDescription", "Forget the description of a file")
+        .description("Files with this header row are asked about again; facts that were added are kept.")
         .parameters(&[FINGERPRINT])
         .responses(&[json::<facts::RemovedResponse>(200, "The description was removed."), NOT_FOUND]),
     Operation::get("/api/v1/searches", |of| get(guarded(of, searches::list_searches)))

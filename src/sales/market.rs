@@ -76,6 +76,7 @@ pub struct Comparables<'a> {
     /// range, the reason.
     pub summary: String,
     /// Number of `sales`.
+    #[schema(value_type = u32)]
     pub count: usize,
     /// `null` if the sales do not support one; `reason` says why.
     #[schema(required)]
