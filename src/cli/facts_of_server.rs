@@ -10,15 +10,12 @@ use clap::Args;
 
 use crate::config::Config;
 use crate::facts::compile::compile;
+use crate::facts::published::FactsFolder;
 use crate::facts::store::Licence;
 use crate::facts::{Choices, DateOrder, FactsFile, Mapping};
 use crate::nodes;
-use crate::service::fact_book::{EXTENSION, FOLDER, FactBook};
+use crate::service::fact_book::FactBook;
 use crate::vocab::money::Currency;
-use crate::vocab::new_file;
-
-/// Temporary name of a new file.
-const DRAFT: &str = ".new-facts";
 
 #[derive(Args, Debug)]
 pub struct AddArgs {
@@ -62,7 +59,7 @@ fn check_leads(config: &Config) -> anyhow::Result<()> {
 /// The message to print before exit 1.
 pub fn add(args: AddArgs, config: &Config) -> anyhow::Result<()> {
     check_leads(config)?;
-    let folder = config.data.join(FOLDER);
+    let folder = FactsFolder::new(&config.data);
     let choices =
         Choices { date_order: args.date_order, currency: args.currency, ..Choices::default() };
     for path in &args.files {
@@ -84,13 +81,7 @@ pub fn add(args: AddArgs, config: &Config) -> anyhow::Result<()> {
                 ),
                 None => compiled.license(compiled.meta.licence, args.attribution.as_deref())?,
             }
-            new_file::create_folder(&folder)?;
-            let draft = folder.join(DRAFT);
-            let mut out = new_file::create(&draft)?;
-            out.write_all(&compiled.bytes)?;
-            out.sync_all()?;
-            let name = format!("{}.{EXTENSION}", compiled.meta.id);
-            fs::rename(&draft, folder.join(name))?;
+            folder.put(&compiled.meta.id, &compiled.bytes)?;
             let (id, rows, new) = (&compiled.meta.id, compiled.rows, compiled.from_file);
             writeln!(
                 stdout(),
@@ -127,7 +118,7 @@ pub fn list(config: &Config) -> anyhow::Result<()> {
 /// No source has this name.
 pub fn remove(source: &str, config: &Config) -> anyhow::Result<()> {
     check_leads(config)?;
-    let path = config.data.join(FOLDER).join(format!("{source}.{EXTENSION}"));
+    let path = FactsFolder::new(&config.data).edition(source);
     if !crate::vocab::fact::is_part(source) || !path.is_file() {
         bail!("there is no source {source}; `dropdex facts list` lists them");
     }

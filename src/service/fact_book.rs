@@ -14,6 +14,7 @@ use crate::account_turns::OneAtATime;
 use crate::accounts::{OwnFacts, UserData};
 use crate::error::ApiError;
 use crate::facts_file::Value;
+use crate::facts_file::published::FactsFolder;
 use crate::facts_file::store::{Edition, Licence, StoreError, StoredColumn};
 use crate::index::Index;
 use crate::index::filter::{AsOf, DropFilter, SortKey};
@@ -26,10 +27,6 @@ use crate::vocab::fact::{EditionId, FactCodes, FactColumnId, FactName, FactType}
 use crate::vocab::ids::AccountId;
 use crate::vocab::name::DomainName;
 
-/// Extension of the files of the server's sources.
-pub const EXTENSION: &str = "ddf";
-/// The folder of these files in the data folder.
-pub const FOLDER: &str = "facts";
 /// Time between two looks at the folder.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// Opened editions of accounts that are kept.
@@ -44,7 +41,7 @@ type Stamp = (PathBuf, Option<SystemTime>, u64);
 
 /// The editions of a server.
 pub struct FactBook {
-    folder: PathBuf,
+    folder: FactsFolder,
     memory_max: usize,
     server: Arc<Mutex<ServerSources>>,
     /// Editions of accounts, by the address of their bytes, and when each was last used.
@@ -66,15 +63,14 @@ struct Opened {
 #[derive(Default)]
 struct ServerSources {
     looked: Option<Instant>,
-    stamps: Vec<Stamp>,
-    sources: Vec<Arc<Source>>,
-    problems: Vec<(PathBuf, String)>,
+    opened: OpenedFiles,
     /// Whether a thread opens changed files.
     is_opening: bool,
 }
 
 /// Files of the folder that were opened.
-struct Opening {
+#[derive(Clone, Default)]
+struct OpenedFiles {
     stamps: Vec<Stamp>,
     sources: Vec<Arc<Source>>,
     problems: Vec<(PathBuf, String)>,
@@ -106,7 +102,7 @@ impl FactBook {
     /// Returns the book of a data folder. Joined facts take at most `memory_max` bytes.
     pub fn new(data: &Path, memory_max: usize) -> FactBook {
         FactBook {
-            folder: data.join(FOLDER),
+            folder: FactsFolder::new(data),
             memory_max,
             server: Arc::default(),
             opened: Mutex::default(),
@@ -140,7 +136,7 @@ impl FactBook {
     /// Returns the files that cannot be used, and why.
     pub fn problems(&self) -> Vec<(PathBuf, String)> {
         self.server_sources();
-        lock(&self.server).problems.clone()
+        lock(&self.server).opened.problems.clone()
     }
 
     /// Returns the server's sources. Changed files are opened on another thread, except for the first time.
@@ -151,22 +147,23 @@ impl FactBook {
         if is_due && !server.is_opening {
             server.looked = Some(Instant::now());
             let stamps = stamps(&self.folder);
-            if stamps != server.stamps {
-                let (known, before) = (server.stamps.clone(), server.sources.clone());
-                let open = move || Opening::new(stamps, &known, &before);
+            if stamps != server.opened.stamps {
+                let before = server.opened.clone();
+                let open = move || before.reopened(stamps);
                 if is_first {
-                    server.put(open());
+                    server.opened = open();
                 } else {
                     server.is_opening = true;
                     let to = Arc::clone(&self.server);
                     thread::spawn(move || {
                         let opened = open();
-                        lock(&to).put(opened);
+                        let mut server = lock(&to);
+                        (server.opened, server.is_opening) = (opened, false);
                     });
                 }
             }
         }
-        server.sources.clone()
+        server.opened.sources.clone()
     }
 
     /// Joins the server's sources with an index that lacks them. Blocks for some seconds.
@@ -271,22 +268,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl ServerSources {
-    fn put(&mut self, opened: Opening) {
-        let Opening { stamps, sources, problems } = opened;
-        (self.stamps, self.sources, self.problems) = (stamps, sources, problems);
-        self.is_opening = false;
-    }
-}
-
-impl Opening {
+impl OpenedFiles {
     /// Opens the files that changed.
-    fn new(stamps: Vec<Stamp>, known: &[Stamp], before: &[Arc<Source>]) -> Opening {
+    fn reopened(&self, stamps: Vec<Stamp>) -> OpenedFiles {
         let (mut sources, mut problems) = (Vec::new(), Vec::new());
         for stamp in &stamps {
-            let kept = known.contains(stamp).then(|| {
+            let kept = self.stamps.contains(stamp).then(|| {
                 let stem = stamp.0.file_stem()?.to_str()?;
-                before.iter().find(|source| source.name() == stem).cloned()
+                self.sources.iter().find(|source| source.name() == stem).cloned()
             });
             match kept.flatten().map_or_else(|| open_file(&stamp.0), Ok) {
                 Ok(source) => sources.push(source),
@@ -296,31 +285,23 @@ impl Opening {
                 }
             }
         }
-        Opening { stamps, sources, problems }
+        OpenedFiles { stamps, sources, problems }
     }
 }
 
-fn stamps(folder: &Path) -> Vec<Stamp> {
-    let mut stamps: Vec<Stamp> = fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|it| it == EXTENSION))
-        .filter_map(|path| {
-            let found = fs::metadata(&path).ok()?;
-            Some((path, found.modified().ok(), found.len()))
-        })
-        .collect();
-    stamps.sort();
-    stamps
+fn stamps(folder: &FactsFolder) -> Vec<Stamp> {
+    let stamp = |path: PathBuf| {
+        let found = fs::metadata(&path).ok()?;
+        Some((path, found.modified().ok(), found.len()))
+    };
+    folder.editions().into_iter().filter_map(stamp).collect()
 }
 
 fn open_file(path: &Path) -> Result<Arc<Source>, String> {
     let edition = Edition::open(path).map_err(|err| err.to_string())?;
     let (id, stem) = (&edition.meta().id, path.file_stem().and_then(|stem| stem.to_str()));
     if stem != Some(id) {
-        return Err(format!("it holds facts of the source {id}: name it {id}.{EXTENSION}"));
+        return Err(format!("it holds facts of the source {id}: name it {id}.ddf"));
     }
     Ok(Arc::new(Source { edition, is_own: false }))
 }

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use super::PublishedError;
-use super::folder::{FactsFolder, KeepError};
+use super::folder::{DRAFT, FactsFolder, KeepError};
 use super::sorter::Sorter;
 use crate::store::{
     self, Edition, Licence, SourceMeta, SourceWriter, StoreError, StoredColumn, StoredRow,
@@ -20,7 +20,7 @@ use crate::vocab::ns_class::NsClass;
 use crate::vocab::whole_file;
 
 const FOLDER: &str = "exits";
-const EDITION: &str = "zone.ddf";
+const SOURCE: &str = "zone";
 const SCRATCH: &str = ".zone";
 /// Number of days for which the class of a name is kept: dropped names are remembered for as long.
 const KEPT_DAYS: i32 = 400;
@@ -90,10 +90,10 @@ impl FactsFolder {
             }
         }
         let mut new = sorter.finish().map_err(PublishedError::Scratch)?;
-        let edition = self.path().join(EDITION);
+        let edition = self.edition(SOURCE);
         let before = edition.exists().then(|| Edition::open(&edition)).transpose()?;
         let mut old = before.as_ref().map(|before| before.rows_from(b"")).transpose()?;
-        let mut rows = Rows::create(&scratch.join(EDITION), today)?;
+        let mut rows = Rows::create(&scratch.join(DRAFT), today)?;
         let mut next_old = next(&mut old)?;
         while let Some((name, [day, class, _])) = new.next_row().map_err(PublishedError::Scratch)? {
             let day = Day::from_raw(u16::MAX - day as u16).unwrap_or(Day::MIN);
@@ -116,7 +116,7 @@ impl FactsFolder {
         }
         let names = rows.names;
         rows.writer.finish()?.sync_all().map_err(StoreError::Io)?;
-        fs::rename(scratch.join(EDITION), edition).map_err(StoreError::Io)?;
+        fs::rename(scratch.join(DRAFT), edition).map_err(StoreError::Io)?;
         self.sync().map_err(StoreError::Io)?;
         Ok(names)
     }
@@ -144,7 +144,7 @@ impl Rows {
     fn create(path: &Path, today: Day) -> Result<Rows, StoreError> {
         let words = NsClass::NAMES.map(str::to_owned).to_vec();
         let meta = SourceMeta {
-            id: "zone".to_owned(),
+            id: SOURCE.to_owned(),
             title: "Name servers at exit".to_owned(),
             key: KeyKind::Domain,
             as_of: today,
@@ -191,7 +191,7 @@ mod tests {
         /// Merges on a day. Returns all rows.
         fn merged(&self, on: &str) -> Vec<String> {
             let names = self.folder.merge_exits(on.parse().expect("a day")).expect("merged");
-            let edition = Edition::open(&self.folder.path().join(EDITION)).expect("an edition");
+            let edition = Edition::open(&self.folder.edition(SOURCE)).expect("an edition");
             assert!(names.is_none_or(|names| names == edition.rows()));
             let (mut rows, mut all) = (edition.rows_from(b"").expect("rows"), Vec::new());
             while let Some(row) = rows.next_row().expect("a row") {
@@ -256,10 +256,10 @@ mod tests {
     fn a_damaged_edition_is_reported_and_the_lists_wait() {
         let site = Site::new();
         site.add("com-3.csv", &format!("{HEADER}b.com,2026-01-02,,false,parked\n"));
-        fs::write(site.folder.path().join(EDITION), "DDXFACTS").expect("written");
+        fs::write(site.folder.edition(SOURCE), "DDXFACTS").expect("written");
         let today = "2026-01-05".parse().expect("a day");
         assert!(site.folder.merge_exits(today).is_err());
-        fs::remove_file(site.folder.path().join(EDITION)).expect("removed");
+        fs::remove_file(site.folder.edition(SOURCE)).expect("removed");
         assert_eq!(site.merged("2026-01-05"), ["b.com parked 2026-01-02"]);
     }
 }

@@ -2,7 +2,7 @@
 //! back until an operator accepts it. One process at a time may change those of a list.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::{ListFile, PublishedError, PublishedFacts, PublishedList, PublishedReport};
@@ -14,7 +14,11 @@ use crate::vocab::fact::{FactType, KeyKind};
 use crate::vocab::new_file;
 
 const FOLDER: &str = "facts";
-const DRAFT: &str = "draft";
+/// Extension of the editions in use.
+const EXTENSION: &str = "ddf";
+pub(super) const DRAFT: &str = "draft";
+/// The scratch folder of a source that is added.
+const ADDED: &str = ".added";
 
 /// An edition that was compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,13 +65,44 @@ impl FactsFolder {
         &self.0
     }
 
+    /// Returns the path of the edition of a source in use.
+    pub fn edition(&self, source: &str) -> PathBuf {
+        self.0.join(format!("{source}.{EXTENSION}"))
+    }
+
+    /// Returns the paths of the editions in use, in order.
+    pub fn editions(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
+        let mut all: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        all.retain(|path| path.extension().is_some_and(|it| it == EXTENSION));
+        all.sort_unstable();
+        all
+    }
+
+    /// Puts an edition of a source into use.
+    ///
+    /// # Errors
+    /// It cannot be written. The one in use stays.
+    pub fn put(&self, source: &str, bytes: &[u8]) -> Result<(), KeepError> {
+        self.in_scratch(ADDED, |scratch| {
+            let draft = scratch.join(DRAFT);
+            let written = new_file::create(&draft).and_then(|mut file| {
+                file.write_all(bytes)?;
+                file.sync_all()
+            });
+            written.map_err(StoreError::Io)?;
+            fs::rename(draft, self.edition(source)).map_err(StoreError::Io)?;
+            Ok(self.sync().map_err(StoreError::Io)?)
+        })
+    }
+
     /// Whether an edition of the list is in use.
     pub fn holds(&self, list: PublishedList) -> bool {
         self.in_use(list).exists()
     }
 
     fn in_use(&self, list: PublishedList) -> PathBuf {
-        self.0.join(format!("{list}.ddf"))
+        self.edition(list.as_str())
     }
 
     fn held(&self, list: PublishedList) -> PathBuf {

@@ -1,12 +1,12 @@
 //! Facts of names at markets: price, bids, end and kind, as the lists of auction houses state them.
-//! `markets/` of the folder has the rows of the newest list of each house, from which `market.ddf` is made.
+//! `markets/` of the folder has the rows of the newest list of each house, from which the edition of `market` is made.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 
 use super::PublishedError;
-use super::folder::{FactsFolder, KeepError};
+use super::folder::{DRAFT, FactsFolder, KeepError};
 use super::sorter::Sorter;
 use crate::columns::{FactColumn, Role};
 use crate::dates::DateOrder;
@@ -21,7 +21,7 @@ use crate::vocab::named::{named_enum, parse_named};
 use crate::vocab::new_file;
 
 const FOLDER: &str = "markets";
-const EDITION: &str = "market.ddf";
+const SOURCE: &str = "market";
 const SCRATCH: &str = ".market";
 /// Number of days for which a row stays after its end, or without one after the day of its list.
 const KEPT_DAYS: i32 = 7;
@@ -172,7 +172,7 @@ impl FactsFolder {
             internal.extend((list.is_internal && is_used).then_some(house.as_str()));
         }
         let mut rows = sorter.finish().map_err(PublishedError::Scratch)?;
-        let draft = scratch.join(EDITION);
+        let draft = scratch.join(DRAFT);
         let out = new_file::create(&draft).map_err(StoreError::Io)?;
         let mut writer = SourceWriter::new(out, meta(&currencies, &internal, today))?;
         while let Some((name, numbers)) = rows.next_row().map_err(PublishedError::Scratch)? {
@@ -180,7 +180,7 @@ impl FactsFolder {
             writer.push(name, Some(days[house as usize]), &values)?;
         }
         writer.finish()?.sync_all().map_err(StoreError::Io)?;
-        fs::rename(draft, self.path().join(EDITION)).map_err(StoreError::Io)?;
+        fs::rename(draft, self.edition(SOURCE)).map_err(StoreError::Io)?;
         self.sync().map_err(StoreError::Io)?;
         Ok(())
     }
@@ -382,7 +382,7 @@ fn meta(currencies: &[Currency], internal: &[&str], today: Day) -> SourceMeta {
     }));
     let is_internal = !internal.is_empty();
     SourceMeta {
-        id: "market".to_owned(),
+        id: SOURCE.to_owned(),
         title: "Markets".to_owned(),
         key: KeyKind::Domain,
         as_of: today,
@@ -421,7 +421,7 @@ mod tests {
         }
 
         fn edition(&self) -> Edition {
-            Edition::open(&self.folder.path().join(EDITION)).expect("an edition")
+            Edition::open(&self.folder.edition(SOURCE)).expect("an edition")
         }
 
         fn rows(&self) -> Vec<String> {
@@ -519,7 +519,7 @@ mod tests {
         let list =
             br#"{"page":1,"domains":[{"id":1,"name":"mesa.io","date_available":"2026-12-15"}]}"#;
         assert_eq!(site.add(House::ParkIo, list, TODAY, TODAY), None);
-        assert!(!site.folder.path().join(EDITION).exists());
+        assert!(!site.folder.edition(SOURCE).exists());
     }
 
     #[test]
