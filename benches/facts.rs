@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use common::drops::{Drops, Mix};
 use common::names::RealNames;
-use dropdex::facts::compile::compile;
+use dropdex::facts::compile::{Rights, compile};
 use dropdex::facts::store::{Edition, Licence, SourceMeta, SourceWriter, StoredColumn};
 use dropdex::facts::{Choices, FactsFile, Value};
 use dropdex::index::Index;
@@ -159,7 +159,7 @@ fn upload(index: &Index, names: &[&str], as_of: AsOf) -> anyhow::Result<()> {
     let (bytes, begun) = (file.into_bytes(), Instant::now());
     let size = bytes.len() as f64 / 1e6;
     let file = FactsFile::read(bytes, &[], Choices::default())?;
-    let compiled = compile(file, as_of.today, |_| None)?.remove(0);
+    let compiled = compile(file, as_of.today, &Rights::default(), |_| None)?.remove(0);
     let edition = Edition::of_bytes(Arc::from(compiled.bytes))?;
     index.join_facts(edition.id(), &edition)?;
     let mut filter = parsed("view=all", as_of);

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use crate::config::Config;
-use crate::facts::compile::compile;
+use crate::facts::compile::{Rights, compile};
 use crate::facts::published::FactsFolder;
 use crate::facts::store::Licence;
 use crate::facts::{Choices, DateOrder, FactsFile, Mapping};
@@ -62,6 +62,7 @@ pub fn add(args: AddArgs, config: &Config) -> anyhow::Result<()> {
     let folder = FactsFolder::new(&config.data);
     let choices =
         Choices { date_order: args.date_order, currency: args.currency, ..Choices::default() };
+    let rights = Rights { licence: args.licence, attribution: args.attribution };
     for path in &args.files {
         let shown = path.display();
         let file = FactsFile::open(path, &args.map, choices).with_context(|| shown.to_string())?;
@@ -69,17 +70,14 @@ pub fn add(args: AddArgs, config: &Config) -> anyhow::Result<()> {
         let sources = FactBook::new(&config.data, usize::MAX).server_sources();
         let before =
             |id: &str| sources.iter().find(|it| it.name() == id).map(|source| &source.edition);
-        let all = compile(file, config.clock.today(), before).with_context(|| shown.to_string())?;
-        for compiled in all {
-            let mut compiled = compiled;
-            match args.licence {
-                Some(licence) => compiled.license(licence, args.attribution.as_deref())?,
-                None if compiled.meta.licence == Licence::Vendor => bail!(
+        let all = compile(file, config.clock.today(), &rights, before);
+        for compiled in all.with_context(|| shown.to_string())? {
+            if args.licence.is_none() && compiled.meta.licence == Licence::Vendor {
+                bail!(
                     "{shown}: {} licenses its exports to the person who made them; add the file to your own \
                      account, or state what your contract permits with --licence own",
                     compiled.meta.title
-                ),
-                None => compiled.license(compiled.meta.licence, args.attribution.as_deref())?,
+                );
             }
             folder.put(&compiled.meta.id, &compiled.bytes)?;
             let (id, rows, new) = (&compiled.meta.id, compiled.rows, compiled.from_file);

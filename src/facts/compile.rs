@@ -70,28 +70,11 @@ pub struct Compiled {
     pub unspelled: u64,
 }
 
-impl Compiled {
-    /// Sets licence and attribution.
-    ///
-    /// # Errors
-    /// The edition cannot be written.
-    pub fn license(
-        &mut self,
-        licence: Licence,
-        attribution: Option<&str>,
-    ) -> Result<(), StoreError> {
-        let edition = Edition::of_bytes(std::sync::Arc::from(&*self.bytes))?;
-        self.meta.licence = licence;
-        self.meta.attribution = attribution.map(str::to_owned);
-        let mut writer = SourceWriter::new(Vec::new(), self.meta.clone())?;
-        let mut rows = edition.rows_from(b"")?;
-        while let Some(row) = rows.next_row()? {
-            let key = String::from_utf8_lossy(&row.key);
-            writer.push(&key, row.as_of, &edition.values(row))?;
-        }
-        self.bytes = writer.finish()?;
-        Ok(())
-    }
+/// Licence and attribution of a new edition, as far as they are not those of the known tool.
+#[derive(Clone, Debug, Default)]
+pub struct Rights {
+    pub licence: Option<Licence>,
+    pub attribution: Option<String>,
 }
 
 type Cells = (Option<Day>, Vec<Option<Value>>);
@@ -112,6 +95,7 @@ struct Rows {
 pub fn compile<'a>(
     file: FactsFile,
     today: Day,
+    rights: &Rights,
     before: impl Fn(&str) -> Option<&'a Edition>,
 ) -> Result<Vec<Compiled>, CompileError> {
     let key = file.report.key.kind;
@@ -155,7 +139,7 @@ pub fn compile<'a>(
         if let Some(before) = before {
             rows.add(before)?;
         }
-        all.push(rows.compiled(today, from_file, unspelled)?);
+        all.push(rows.compiled(today, rights, from_file, unspelled)?);
     }
     Ok(all)
 }
@@ -296,6 +280,7 @@ impl Rows {
     fn compiled(
         mut self,
         today: Day,
+        rights: &Rights,
         from_file: u64,
         unspelled: u64,
     ) -> Result<Compiled, CompileError> {
@@ -309,11 +294,11 @@ impl Rows {
         let known = KNOWN.iter().find(|(id, ..)| *id == self.id);
         let meta = SourceMeta {
             title: known.map_or(self.id.as_str(), |(_, title, _)| title).to_owned(),
-            licence: known.map_or(Licence::Own, |(.., licence)| *licence),
+            licence: rights.licence.unwrap_or(known.map_or(Licence::Own, |(.., licence)| *licence)),
             id: self.id,
             key: self.key,
             as_of: today,
-            attribution: None,
+            attribution: rights.attribution.clone(),
             columns: self.columns,
         };
         let mut writer = SourceWriter::new(Vec::new(), meta.clone())?;
@@ -335,7 +320,9 @@ mod tests {
     fn compiled(text: &str, before: Option<&Edition>) -> Result<Vec<Compiled>, CompileError> {
         let file = FactsFile::read(text.as_bytes().to_vec(), &[], Choices::default());
         let today = "2026-11-29".parse().expect("a date");
-        compile(file.expect(text), today, |id| before.filter(|it| it.meta().id == id))
+        compile(file.expect(text), today, &Rights::default(), |id| {
+            before.filter(|it| it.meta().id == id)
+        })
     }
 
     fn edition(compiled: Compiled) -> Edition {

@@ -6,7 +6,7 @@ use crate::accounts::{Caller, FactsRow};
 use crate::app::{App, Now};
 use crate::error::ApiError;
 use crate::fact_book::Source;
-use crate::facts_file::compile::{Compiled, compile};
+use crate::facts_file::compile::{Compiled, Rights, compile};
 use crate::facts_file::store::Edition;
 use crate::facts_file::{Choices, FactsError, FactsFile, Mapping, Report};
 use crate::index::Index;
@@ -68,8 +68,8 @@ pub async fn add(
             let own = visible.sources().iter().find(|it| it.is_own && it.name() == id);
             own.map(|source| &source.edition)
         };
-        let compiled =
-            compile(file, today, before).map_err(|err| ApiError::parameter("body", err))?;
+        let compiled = compile(file, today, &Rights::default(), before)
+            .map_err(|err| ApiError::parameter("body", err))?;
         let sources = compiled.into_iter().map(|it| ReadSource::new(it, &index));
         let sources = sources.collect::<Result<Vec<_>, ApiError>>()?;
         if !is_trial {
