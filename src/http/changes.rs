@@ -275,7 +275,7 @@ impl ChangesReader {
         let make = move || {
             let index = app.live.current();
             let mut filter = asked.filter.clone();
-            app.facts.apply(&index, &user, &mut filter, today)?;
+            app.facts.apply(&index, || app.facts.visible(Some(&user)), &mut filter, today)?;
             let test = is_filtered.then(|| index.name_test(&filter, asked.view, as_of));
             let passes = |entry: &ChangeEntry<'_>| {
                 is_visible(entry, &user)

@@ -34,8 +34,12 @@ pub async fn search_names(
 ) -> Result<Response, Refusal> {
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let parse = move |uri: &Uri| Params::new(uri.query()).search(as_of.today);
-    let (query, filter) = parse::parameters(request.uri(), parse).await?;
-    let editions = app.editions_of(&filter.common);
+    let (query, mut filter) = parse::parameters(request.uri(), parse).await?;
+    let mut used = Vec::new();
+    if !filter.common.drop.facts.is_empty() {
+        used = app.visible_facts().resolve(&mut filter.common, as_of.today)?;
+    }
+    let editions: Vec<u64> = used.iter().map(|source| source.id().0).collect();
     let tag = Tag::for_query(&index, as_of, request.uri(), &editions);
     if let Some(not_modified) = tag.not_modified(request.headers()) {
         return Ok(not_modified);
@@ -47,10 +51,9 @@ pub async fn search_names(
     });
     let (cost_us, scans) = (index.search_cost_us(&filter, as_of), filter.common.scans_names());
     let searched = Arc::clone(&index);
-    let scans = scans || !filter.common.drop.facts.is_empty();
+    let scans = scans || !used.is_empty();
     let make = move || {
-        let mut filter = filter;
-        app.apply_facts(&searched, &mut filter.common, as_of.today)?;
+        app.facts.join(&searched, &used)?;
         let page = searched.search(&filter, as_of);
         let body = SearchResponse::new(&query, &filter, &page).into_json();
         timer.finish(page.count() as usize, &filter);

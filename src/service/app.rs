@@ -179,19 +179,7 @@ impl App {
         filter: &mut Filter,
         today: Day,
     ) -> Result<(), ApiError> {
-        if filter.drop.facts.is_empty() {
-            return Ok(());
-        }
-        let used = self.visible_facts().resolve(filter, today)?;
-        self.facts.join(index, &used)
-    }
-
-    /// Returns the numbers of the editions that a filter depends on, for validators of cached responses.
-    pub fn editions_of(&self, filter: &Filter) -> Vec<u64> {
-        if filter.drop.facts.is_empty() {
-            return Vec::new();
-        }
-        self.visible_facts().sources().iter().map(|source| source.id().0).collect()
+        self.facts.apply(index, || self.visible_facts(), filter, today)
     }
 
     /// As [`App::apply_facts`], for filter and order of the drops list.

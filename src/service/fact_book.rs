@@ -203,21 +203,22 @@ impl FactBook {
         Ok(source)
     }
 
-    /// Resolves the conditions of a filter for an account, and joins the facts that they need with the index.
+    /// Resolves the conditions of a filter on facts, and joins those that they need with the index. `visible` is
+    /// called if there are any.
     ///
     /// # Errors
     /// The errors of [`VisibleFacts::resolve`] and [`FactBook::join`].
     pub fn apply(
         &self,
         index: &Index,
-        owned: &UserData,
+        visible: impl FnOnce() -> VisibleFacts,
         filter: &mut Filter,
         today: Day,
     ) -> Result<(), ApiError> {
         if filter.drop.facts.is_empty() {
             return Ok(());
         }
-        let used = self.visible(Some(owned)).resolve(filter, today)?;
+        let used = visible().resolve(filter, today)?;
         self.join(index, &used)
     }
 

@@ -161,7 +161,8 @@ impl OfRules {
             return Some(());
         }
         let owned = self.store.data_of(rule.account)?;
-        let applied = self.book.apply(index, &owned, &mut query.common, today);
+        let visible = || self.book.visible(Some(&owned));
+        let applied = self.book.apply(index, visible, &mut query.common, today);
         let (account, rule) = (rule.account.0, rule.rule.id.get());
         applied
             .inspect_err(|err| {
