@@ -115,10 +115,12 @@ impl<'a> Params<'a> {
     /// The first invalid parameter.
     pub fn drops(&self, limits: Limits, today: Day) -> Result<DropFilter, BadParameter> {
         let parsed = Parsed::new(CONDITIONS, today, |name| self.get(name))?;
+        let view = self.view(&parsed)?.unwrap_or(View::Active);
+        let (sort, sort_fact) = self.sort()?;
         Ok(DropFilter {
-            view: self.view(&parsed)?.unwrap_or(View::Active),
-            sort: self.sort()?,
-            sort_fact: self.sort_fact()?,
+            view,
+            sort,
+            sort_fact,
             limit: self.integer("limit", 1..=limits.max)?.unwrap_or(limits.default),
             offset: self.integer("offset", 0..=DROPS_OFFSET_MAX)?.unwrap_or(0),
             ..DropFilter::of(parsed)
@@ -295,32 +297,27 @@ impl<'a> Params<'a> {
         DomainName::parse_or_address(text).map_err(|err| BadParameter::new(name, err))
     }
 
-    /// Parses `sort` and `order`.
-    fn sort(&self) -> Result<Sort, BadParameter> {
-        let sort = match self.get("sort")?.and_then(|text| text.strip_prefix(FACT_SORT)) {
-            Some(name) => {
-                name.parse::<FactName>().map_err(|err| BadParameter::new("sort", err))?;
-                Sort::natural(SortKey::Fact)
-            }
-            None => Sort::natural(self.one("sort")?.unwrap_or_default()),
+    /// Parses `sort`, which may be a fact, and `order`.
+    fn sort(&self) -> Result<(Sort, Option<FactName>), BadParameter> {
+        let name = self.get("sort")?.and_then(|text| text.strip_prefix(FACT_SORT));
+        let fact: Option<FactName> =
+            name.map(str::parse).transpose().map_err(|err| BadParameter::new("sort", err))?;
+        let key = match fact {
+            Some(_) => SortKey::Fact,
+            None => self.one("sort")?.unwrap_or_default(),
         };
-        if sort.key == SortKey::Fact && self.get("sort")? == Some(SortKey::Fact.as_str()) {
+        if fact.is_none() && key == SortKey::Fact {
             let what = "must name the fact: fact:SOURCE.FACT, such as fact:acme.rank";
             return Err(BadParameter::new("sort", what));
         }
+        let sort = Sort::natural(key);
         let descending = match self.get("order")? {
             None => sort.descending,
             Some("asc") => false,
             Some("desc") => true,
             Some(_) => return Err(BadParameter::new("order", "must be one of asc, desc")),
         };
-        Ok(Sort { descending, ..sort })
-    }
-
-    /// Returns the fact of `sort`, if it is one.
-    fn sort_fact(&self) -> Result<Option<FactName>, BadParameter> {
-        let name = self.get("sort")?.and_then(|text| text.strip_prefix(FACT_SORT));
-        Ok(name.and_then(|name| name.parse().ok()))
+        Ok((Sort { descending, ..sort }, fact))
     }
 
     /// Parses `facets`, and returns each once.

@@ -28,7 +28,7 @@ impl FactTables {
         self.0.write().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::new(table));
     }
 
-    /// Forgets the editions that are no longer wanted.
+    /// Forgets the editions that are not wanted.
     pub fn retain(&self, wanted: impl Fn(EditionId) -> bool) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).retain(|id, _| wanted(*id));
     }
@@ -41,7 +41,7 @@ impl FactTables {
 }
 
 /// An edition joined with a generation. Rows are the docs with facts of the source, in order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct FactTable {
     /// Low bits of the doc of each row.
     lows: Vec<u16>,
@@ -87,53 +87,53 @@ impl PackedTest {
     }
 }
 
-/// A condition on a fact, ready to be tested.
+/// A condition on a fact, ready to be tested. `None` passes no name: the edition is not joined, so that its facts are
+/// not known to this generation, or not for those who ask.
 #[derive(Debug)]
-pub struct FactCheck {
+pub struct FactCheck(Option<JoinedCheck>);
+
+#[derive(Debug)]
+struct JoinedCheck {
     table: Arc<FactTable>,
     column: usize,
     test: PackedTest,
 }
 
 impl FactCheck {
-    /// Prepares a condition. If the edition is not joined, no name passes: its facts are not known to this
-    /// generation, or not for those who ask.
+    /// Prepares a condition.
     pub fn new(tables: &FactTables, condition: Option<(FactColumnId, &FactCodes)>) -> FactCheck {
-        let joined = condition.and_then(|(id, codes)| {
+        FactCheck(condition.and_then(|(id, codes)| {
             let table = tables.get(id.edition)?;
             let test = table.columns.get(usize::from(id.column))?.test(codes);
-            Some(FactCheck { table, column: id.column.into(), test })
-        });
-        joined.unwrap_or_else(|| {
-            let none = CodeColumn::new(&[]);
-            let table = FactTable { columns: vec![none], ..FactTable::default() };
-            FactCheck { table: table.into(), column: 0, test: PackedTest::OneOf(Vec::new()) }
-        })
+            Some(JoinedCheck { table, column: id.column.into(), test })
+        }))
     }
 
     /// Returns true if a doc passes.
     pub fn passes(&self, doc: u32) -> bool {
-        match self.table.row(doc) {
-            Some(row) => self.test.passes(self.table.columns[self.column].packed.get(row)),
-            None => matches!(self.test, PackedTest::Unknown),
+        let Some(check) = &self.0 else { return false };
+        match check.table.row(doc) {
+            Some(row) => check.test.passes(check.table.columns[check.column].packed.get(row)),
+            None => matches!(check.test, PackedTest::Unknown),
         }
     }
 
     /// Clears the bits of the docs that fail, starting at doc `64 * first`.
     pub fn keep(&self, first: usize, words: &mut [u64]) {
-        let column = &self.table.columns[self.column].packed;
+        let Some(JoinedCheck { table, column, test }) = &self.0 else { return words.fill(0) };
+        let column = &table.columns[*column].packed;
         let start = (first * 64) as u32;
         let docs = start..start.saturating_add((words.len() * 64) as u32);
-        if let PackedTest::Unknown = self.test {
-            self.table.each_row(docs, |row, doc| {
+        if let PackedTest::Unknown = test {
+            table.each_row(docs, |row, doc| {
                 let at = (doc - start) as usize;
                 words[at / 64] &= !(u64::from(column.get(row) != 0) << (at % 64));
             });
             return;
         }
         let mut passing = vec![0; words.len()];
-        self.table.each_row(docs, |row, doc| {
-            if self.test.passes(column.get(row)) {
+        table.each_row(docs, |row, doc| {
+            if test.passes(column.get(row)) {
                 set_doc(&mut passing, doc - start);
             }
         });
