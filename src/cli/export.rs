@@ -113,7 +113,7 @@ pub fn run(args: ExportArgs, config: &Config) -> anyhow::Result<()> {
     let book = FactBook::new(&config.data, usize::MAX);
     let visible = book.visible(None);
     let used = visible.resolve_drops(&mut filter, as_of.today).unwrap_or_else(|err| usage(err));
-    let facts = params.fact_names().and_then(|names| visible.shown(names));
+    let facts = params.fact_names().and_then(|names| visible.shown(&names));
     let facts = exported(facts.unwrap_or_else(|err| usage(err)))?;
     let (_, header, line) = export_lines(&params, facts).unwrap_or_else(|err| usage(err));
     let index = open::open_current(&config.index)?.index;

@@ -32,7 +32,7 @@ use crate::rows::{
 use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::error::ApiError;
-use crate::service::fact_book::{FactFacet, ShownFacts};
+use crate::service::fact_book::{ShownFacts, SourceColumn};
 use crate::service::work;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::day::Day;
@@ -59,8 +59,8 @@ pub async fn list_drops(
     if asked.needs_facts() {
         let visible = app.visible_facts();
         used = visible.resolve_drops(&mut asked.filter, as_of.today)?;
-        asked.facts = visible.shown(std::mem::take(&mut asked.fact_names))?;
-        asked.fact_facets = visible.counted(std::mem::take(&mut asked.counted_names))?;
+        asked.facts = visible.shown(&asked.fact_names)?;
+        asked.fact_facets = visible.counted(&asked.counted_names)?;
         used.extend(asked.fact_facets.iter().map(|facet| Arc::clone(&facet.source)));
     }
     let editions: Vec<u64> =
@@ -82,7 +82,7 @@ pub async fn list_drops(
         app.facts.join(&index, &used)?;
         let page = index.drops(&asked.filter, as_of, asked.counting)?;
         let facets = index.facets(&asked.filter, &asked.facets, as_of, asked.counting)?;
-        let count = |facet: &FactFacet| {
+        let count = |facet: &SourceColumn| {
             Ok((facet.name.clone(), facet.count(&index, &asked.filter, as_of)?))
         };
         let of_facts = asked.fact_facets.iter().map(count).collect::<Result<_, ApiError>>()?;
@@ -117,7 +117,7 @@ struct DropsRequest {
     facts: ShownFacts,
     /// Facts whose values are counted: their names and, once the caller is known, their columns.
     counted_names: Vec<FactName>,
-    fact_facets: Vec<FactFacet>,
+    fact_facets: Vec<SourceColumn>,
 }
 
 impl DropsRequest {

@@ -97,7 +97,7 @@ pub async fn export_drops(
     if filter.needs_facts() || !names.is_empty() {
         let visible = app.visible_facts();
         used = visible.resolve_drops(&mut filter, as_of.today)?;
-        shown = exported(visible.shown(names)?)?;
+        shown = exported(visible.shown(&names)?)?;
     }
     let (format, header, line) = export_lines(&Params::new(uri.query()), shown)?;
     let started = match export.start(&app).await? {

@@ -15,7 +15,7 @@ use crate::accounts::{OwnFacts, UserData};
 use crate::error::ApiError;
 use crate::facts_file::Value;
 use crate::facts_file::published::FactsFolder;
-use crate::facts_file::store::{Edition, Licence, StoreError, StoredColumn};
+use crate::facts_file::store::{Edition, Licence, StoreError, StoredColumn, StoredRow};
 use crate::index::Index;
 use crate::index::filter::{AsOf, DropFilter, SortKey};
 use crate::query::error::BadParameter;
@@ -23,7 +23,7 @@ use crate::query::facts::{FactCondition, FactTest};
 use crate::query::filter::Filter;
 use crate::vocab::budget;
 use crate::vocab::day::Day;
-use crate::vocab::fact::{EditionId, FactCodes, FactColumnId, FactName, FactType};
+use crate::vocab::fact::{EditionId, FactCodes, FactColumnId, FactName, FactType, KeyKind};
 use crate::vocab::ids::AccountId;
 use crate::vocab::name::DomainName;
 
@@ -222,7 +222,7 @@ impl FactBook {
         self.join(index, &used)
     }
 
-    /// Joins editions with an index, and forgets those that are in nobody's use once they take too much memory.
+    /// Joins editions with an index, and forgets those that nobody uses once they take too much memory.
     ///
     /// # Errors
     /// An edition cannot be read, or the editions of this query take more memory than all may.
@@ -340,19 +340,19 @@ impl VisibleFacts {
         &self.sources
     }
 
-    /// Returns the source and column of a fact.
-    fn column(&self, name: &FactName) -> Option<(&Arc<Source>, usize)> {
+    fn column(&self, name: &FactName) -> Option<SourceColumn> {
         let source = self.sources.iter().find(|source| source.name() == name.source())?;
         let columns = &source.edition.meta().columns;
-        Some((source, columns.iter().position(|column| column.name == name.fact())?))
+        let column = columns.iter().position(|column| column.name == name.fact())?;
+        Some(SourceColumn { name: name.clone(), source: Arc::clone(source), column })
     }
 
-    /// As [`VisibleFacts::column`], for a name that a request states.
+    /// Returns the column of a fact that a parameter names.
     fn known(
         &self,
         parameter: &'static str,
         name: &FactName,
-    ) -> Result<(&Arc<Source>, usize), BadParameter> {
+    ) -> Result<SourceColumn, BadParameter> {
         self.column(name).ok_or_else(|| {
             let mut known = self.names();
             let what = match known.len() {
@@ -365,6 +365,21 @@ impl VisibleFacts {
             };
             BadParameter::new(parameter, format!("has no fact {name}; {what}"))
         })
+    }
+
+    /// As [`VisibleFacts::known`], for a use that text does not have.
+    fn comparable(
+        &self,
+        parameter: &'static str,
+        verb: &str,
+        name: &FactName,
+    ) -> Result<SourceColumn, BadParameter> {
+        let column = self.known(parameter, name)?;
+        if column.stored().kind == FactType::Text {
+            let what = format!("must not {verb} {name}, which is text");
+            return Err(BadParameter::new(parameter, what));
+        }
+        Ok(column)
     }
 
     /// Returns the names of all facts.
@@ -391,11 +406,11 @@ impl VisibleFacts {
                 FactTest::Known | FactTest::Unknown => "has",
                 FactTest::Range(..) | FactTest::OneOf(_) => "fact",
             };
-            let (source, column) = self.known(parameter, &condition.name)?;
-            let codes = codes(&source.edition.meta().columns[column], condition, today)
+            let column = self.known(parameter, &condition.name)?;
+            let codes = codes(column.stored(), condition, today)
                 .map_err(|what| BadParameter::new(format!("fact.{}", condition.name), what))?;
-            condition.resolved = Some((column_id(source, column), codes));
-            used.push(Arc::clone(source));
+            condition.resolved = Some((column.id(), codes));
+            used.push(column.source);
         }
         Ok(used)
     }
@@ -411,13 +426,9 @@ impl VisibleFacts {
     ) -> Result<Vec<Arc<Source>>, BadParameter> {
         let mut used = self.resolve(&mut filter.common, today)?;
         if let Some(name) = filter.sort_fact.as_ref().filter(|_| filter.sort.key == SortKey::Fact) {
-            let (source, column) = self.known("sort", name)?;
-            if source.edition.meta().columns[column].kind == FactType::Text {
-                let what = format!("must not be {name}, which is text");
-                return Err(BadParameter::new("sort", what));
-            }
-            filter.sort.fact = Some(column_id(source, column));
-            used.push(Arc::clone(source));
+            let column = self.comparable("sort", "be", name)?;
+            filter.sort.fact = Some(column.id());
+            used.push(column.source);
         }
         Ok(used)
     }
@@ -426,31 +437,17 @@ impl VisibleFacts {
     ///
     /// # Errors
     /// A fact that the caller does not see.
-    pub fn shown(&self, names: Vec<FactName>) -> Result<ShownFacts, BadParameter> {
-        let mut columns = Vec::with_capacity(names.len());
-        for name in names {
-            let (source, column) = self.known("facts", &name)?;
-            columns.push(ShownColumn { source: Arc::clone(source), column, name });
-        }
-        Ok(ShownFacts { columns })
+    pub fn shown(&self, names: &[FactName]) -> Result<ShownFacts, BadParameter> {
+        let columns = names.iter().map(|name| self.known("facts", name));
+        Ok(ShownFacts { columns: columns.collect::<Result<_, _>>()? })
     }
 
     /// Returns the columns of facts whose values are to be counted.
     ///
     /// # Errors
     /// A fact that the caller does not see, or text.
-    pub fn counted(&self, names: Vec<FactName>) -> Result<Vec<FactFacet>, BadParameter> {
-        let counted = |name| {
-            let (source, column) = self.known("facets", &name)?;
-            if source.edition.meta().columns[column].kind == FactType::Text {
-                return Err(BadParameter::new(
-                    "facets",
-                    format!("must not have {name}, which is text"),
-                ));
-            }
-            Ok(FactFacet { source: Arc::clone(source), column, name })
-        };
-        names.into_iter().map(counted).collect()
+    pub fn counted(&self, names: &[FactName]) -> Result<Vec<SourceColumn>, BadParameter> {
+        names.iter().map(|name| self.comparable("facets", "have", name)).collect()
     }
 
     /// Returns every known fact of a name, with its source and column.
@@ -476,11 +473,7 @@ impl VisibleFacts {
 }
 
 impl Source {
-    fn row(
-        &self,
-        name: &DomainName,
-    ) -> Result<Option<crate::facts_file::store::StoredRow>, StoreError> {
-        use crate::vocab::fact::KeyKind;
+    fn row(&self, name: &DomainName) -> Result<Option<StoredRow>, StoreError> {
         let key = match self.edition.meta().key {
             KeyKind::Domain => name.as_str(),
             KeyKind::Label | KeyKind::Word => name.label(),
@@ -492,25 +485,12 @@ impl Source {
 /// Facts that rows show.
 #[derive(Clone, Default)]
 pub struct ShownFacts {
-    columns: Vec<ShownColumn>,
+    columns: Vec<SourceColumn>,
 }
 
-/// A fact that rows show.
+/// The column of a fact.
 #[derive(Clone)]
-pub struct ShownColumn {
-    pub name: FactName,
-    pub source: Arc<Source>,
-    column: usize,
-}
-
-impl ShownColumn {
-    pub fn stored(&self) -> &StoredColumn {
-        &self.source.edition.meta().columns[self.column]
-    }
-}
-
-/// A fact whose values are counted.
-pub struct FactFacet {
+pub struct SourceColumn {
     pub name: FactName,
     pub source: Arc<Source>,
     column: usize,
@@ -519,7 +499,16 @@ pub struct FactFacet {
 /// Number of ranges in which the values of a fact are counted.
 const BINS: usize = 10;
 
-impl FactFacet {
+impl SourceColumn {
+    pub fn stored(&self) -> &StoredColumn {
+        &self.source.edition.meta().columns[self.column]
+    }
+
+    fn id(&self) -> FactColumnId {
+        // An edition has at most 64 columns.
+        FactColumnId { edition: self.source.id(), column: self.column as u8 }
+    }
+
     /// Counts the names that pass a filter without its conditions on this fact: by value if a fact has few, and in
     /// ten ranges of about as many names otherwise. Each value is one that conditions take.
     ///
@@ -533,9 +522,8 @@ impl FactFacet {
     ) -> Result<Vec<(String, u32)>, ApiError> {
         let mut filter = filter.clone();
         filter.common.drop.facts.retain(|fact| fact.name != self.name);
-        let id = column_id(&self.source, self.column);
-        let numbers = index.fact_numbers(&filter, id, as_of)?;
-        let column = &self.source.edition.meta().columns[self.column];
+        let numbers = index.fact_numbers(&filter, self.id(), as_of)?;
+        let column = self.stored();
         let by_value: Vec<&[i64]> = numbers.chunk_by(|one, other| one == other).collect();
         if by_value.len() <= BINS || matches!(column.kind, FactType::Enum | FactType::Bool) {
             let count = |same: &&[i64]| (column.text_of(same[0]), same.len() as u32);
@@ -562,7 +550,7 @@ impl FactFacet {
 }
 
 impl ShownFacts {
-    pub fn columns(&self) -> &[ShownColumn] {
+    pub fn columns(&self) -> &[SourceColumn] {
         &self.columns
     }
 
@@ -596,11 +584,6 @@ impl ShownFacts {
     pub fn editions(&self) -> Vec<u64> {
         self.columns.iter().map(|column| column.source.id().0).collect()
     }
-}
-
-fn column_id(source: &Source, column: usize) -> FactColumnId {
-    // An edition has at most 64 columns.
-    FactColumnId { edition: source.id(), column: column as u8 }
 }
 
 fn codes(

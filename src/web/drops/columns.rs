@@ -23,7 +23,7 @@ use crate::index::query::rows::{DropRow, Lifecycle};
 use crate::next::local_path;
 use crate::service::checks::Checked;
 use crate::service::error::ApiError;
-use crate::service::fact_book::ShownColumn;
+use crate::service::fact_book::SourceColumn;
 use crate::viewer::Viewer;
 use crate::vocab::columns::{Column, Columns};
 use crate::vocab::day::Day;
@@ -152,7 +152,7 @@ pub fn cell(column: Column, drop: &DropRow<'_>, place: Lifecycle, shown: &Shown)
 }
 
 /// CSS class of the heading and the cells of a fact.
-pub fn fact_class(fact: &ShownColumn) -> &'static str {
+pub fn fact_class(fact: &SourceColumn) -> &'static str {
     match fact.stored().kind {
         FactType::Enum | FactType::Text => "text",
         FactType::Bool | FactType::Date => "short",

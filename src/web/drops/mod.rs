@@ -120,7 +120,7 @@ async fn list_drops(
     let make = move || {
         let visible = app.visible_facts();
         shown.known_facts = visible.names();
-        let facts = shown.state.fact_names().and_then(|names| visible.shown(names));
+        let facts = shown.state.fact_names().and_then(|names| visible.shown(&names));
         let facts = facts.map(|facts| shown.facts = facts).map_err(ApiError::from);
         if wanted == Wanted::Rows {
             let listing = find_rows(&app, &index, &shown, as_of, timer)?;
