@@ -6,15 +6,15 @@
 //! 100,000 rows from its bytes to the first response that uses it.
 
 mod common;
-#[path = "service/small.rs"]
-mod small;
+#[path = "service/sample.rs"]
+#[expect(dead_code, reason = "facts are about names alone")]
+mod sample;
 
 use std::io::{Write, stdout};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::drops::{Drops, Mix};
-use common::names::RealNames;
+use common::drops::Mix;
 use dropdex::facts::compile::{Rights, compile};
 use dropdex::facts::store::{Edition, Licence, SourceMeta, SourceWriter, StoredColumn};
 use dropdex::facts::{Choices, FactsFile, Value};
@@ -22,17 +22,14 @@ use dropdex::index::Index;
 use dropdex::index::filter::{AsOf, Counting, DropFilter, SortKey};
 use dropdex::query::facts::{FactCondition, FactTest};
 use dropdex::query::params::{Limits, Params};
-use dropdex::vocab::clock::Clock;
 use dropdex::vocab::fact::{EditionId, FactCodes, FactColumnId, FactType, KeyKind};
-use dropdex::vocab::limits::{CATCH_DAYS_DEFAULT, DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
+use dropdex::vocab::limits::{DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
+use sample::{SEED, Sample};
 
 /// The server's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const SEED: u64 = 1;
-const TODAY: &str = "2026-11-20";
-const COUNT_DEFAULT: usize = 1_000_000;
 const TIMES: u32 = 101;
 const COLUMNS: usize = 12;
 /// One name in this many has facts of the sparse source.
@@ -42,15 +39,7 @@ const VALUES: u64 = 1 << 14;
 const UPLOADED: usize = 100_000;
 
 fn main() -> anyhow::Result<()> {
-    let count = std::env::var("DROPDEX_BENCH_COUNT").ok().and_then(|count| count.parse().ok());
-    let as_of = AsOf { today: TODAY.parse()?, catch_days: CATCH_DAYS_DEFAULT };
-    let drops = Drops::new(SEED, as_of.today, Mix::ALL_DROPPED);
-    let names = RealNames::read(&RealNames::sample_path())?;
-    let names = names.extend(count.unwrap_or(COUNT_DEFAULT), SEED)?;
-    let folder = tempfile::tempdir()?;
-    let now = Clock::pinned_to(as_of.today).now();
-    small::build(folder.path(), names.iter(), &drops, now)?;
-    let index = small::open(folder.path())?;
+    let Sample { folder: _folder, names, index, as_of, .. } = sample::make(Mix::ALL_DROPPED)?;
     let mut sorted: Vec<String> = names.iter().map(|name| name.to_string()).collect();
     sorted.sort_unstable();
     say(&format!("{} names, {} dropped", sorted.len(), index.manifest().dropped));
@@ -90,7 +79,7 @@ fn main() -> anyhow::Result<()> {
     for (name, query) in [
         ("among the best of the suffix", "max_suffix_rank"),
         ("other suffixes in a range", "min_tlds"),
-        ("released from a day on", "min_drops"),
+        ("dropped several times", "min_drops"),
     ] {
         timed(&index, as_of, name, |run| {
             let most = if query == "min_drops" { 2 + run % 3 } else { 1 + run % 50 };

@@ -25,6 +25,7 @@ use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+use common::drops::Mix;
 use common::rng::Rng;
 use dropdex::index::filter::Counting;
 use dropdex::query::params::{Limits, Params};
@@ -78,7 +79,7 @@ type Doc = [u64; COLUMNS.len()];
 
 fn main() -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
-    let Sample { folder, names, drops, index, as_of } = sample::make()?;
+    let Sample { folder, names, drops, index, as_of } = sample::make(Mix::MARKET)?;
     let today = as_of.today;
     let market = Market::new(names, &drops);
     let docs = docs_of(&market);

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
+use common::drops::Mix;
 use dropdex::index::Index;
 use dropdex::vocab::clock::Clock;
 use sample::Sample;
@@ -50,7 +51,7 @@ fn main() -> anyhow::Result<()> {
     if std::env::args().any(|argument| argument == "--test" || argument == "--list") {
         return Ok(());
     }
-    let Sample { folder, index, as_of, .. } = sample::make()?;
+    let Sample { folder, index, as_of, .. } = sample::make(Mix::MARKET)?;
     let address = serve(folder.path(), index, Clock::pinned_to(as_of.today))?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "| page | ms | slowest | KB | compressed: ms | slowest | KB |")?;

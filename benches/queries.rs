@@ -23,6 +23,7 @@ mod sample;
 use std::sync::LazyLock;
 
 use answer::{Ask, answer};
+use common::drops::Mix;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use dropdex::index::Index;
@@ -77,7 +78,7 @@ fn main() {
 }
 
 fn make() -> anyhow::Result<Asked> {
-    let Sample { folder: _folder, names, drops, index, as_of } = sample::make()?;
+    let Sample { folder: _folder, names, drops, index, as_of } = sample::make(Mix::MARKET)?;
     let today = as_of.today;
     let market = Market::new(names, &drops);
     let drawn = Mixes::draw(&market, SEED, QUERIES);

@@ -30,10 +30,10 @@ pub struct Sample {
 ///
 /// # Errors
 /// A stage fails.
-pub fn make() -> anyhow::Result<Sample> {
+pub fn make(mix: Mix) -> anyhow::Result<Sample> {
     let count = std::env::var("DROPDEX_BENCH_COUNT").ok().and_then(|count| count.parse().ok());
     let as_of = AsOf { today: TODAY.parse()?, catch_days: CATCH_DAYS_DEFAULT };
-    let drops = Drops::new(SEED, as_of.today, Mix::MARKET);
+    let drops = Drops::new(SEED, as_of.today, mix);
     let names = RealNames::read(&RealNames::sample_path())?;
     let names = names.extend(count.unwrap_or(COUNT_DEFAULT), SEED)?;
     let folder = tempfile::tempdir()?;
