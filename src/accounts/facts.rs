@@ -12,7 +12,7 @@ use super::store::{Caller, Store};
 use crate::vocab::limits::{FACT_MAPPINGS_MAX, FACT_SOURCES_MAX, FACTS_ROWS_MAX};
 
 impl Store {
-    /// Adds an edition of a source in place of the previous one. The caller adds one edition of an account at a time.
+    /// Replaces the edition of a source. The caller adds one edition of an account at a time.
     ///
     /// # Errors
     /// [`WriteError`]: too many sources or rows, too much data, another node adds an edition at the same time.

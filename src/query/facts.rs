@@ -22,7 +22,7 @@ pub struct FactCondition {
     pub resolved: Option<(FactColumnId, FactCodes)>,
 }
 
-/// What values of a fact pass.
+/// The values of a fact that pass.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FactTest {
     Known,

@@ -32,7 +32,7 @@ pub struct ReadSource {
     pub from_file: u64,
     /// Rows of the edition whose name or label is in the index.
     pub matched: u64,
-    bytes: Vec<u8>,
+    bytes: Arc<[u8]>,
 }
 
 /// Reads a file and, unless it is only to be tried, keeps its facts. An account adds one file at a time.
@@ -111,7 +111,7 @@ pub fn unreadable(err: FactsError) -> ApiError {
 /// Returns the stored form of a description of the columns of files with this fingerprint.
 ///
 /// # Errors
-/// 404 for a text that is no fingerprint, 400 for a description that is not valid.
+/// 404 if the text is not a fingerprint, 400 if the description is not valid.
 pub fn mapping_text(fingerprint: &str, columns: &[String]) -> Result<String, ApiError> {
     let is_print = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     if fingerprint.len() != 16 || !fingerprint.bytes().all(is_print) {
@@ -128,7 +128,8 @@ impl ReadSource {
     fn new(compiled: Compiled, index: &Index) -> Result<ReadSource, ApiError> {
         let Compiled { bytes, rows, from_file, .. } = compiled;
         let internal = |err| ApiError::Internal(anyhow::Error::from(err));
-        let edition = Edition::of_bytes(Arc::from(&*bytes)).map_err(internal)?;
+        let bytes: Arc<[u8]> = bytes.into();
+        let edition = Edition::of_bytes(Arc::clone(&bytes)).map_err(internal)?;
         let matched = index.keys_known(&edition).map_err(internal)?;
         let source = Arc::new(Source { edition, is_own: true });
         Ok(ReadSource { source, rows, from_file, matched, bytes })

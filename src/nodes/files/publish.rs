@@ -74,7 +74,7 @@ impl<O: Objects> Exchange<O> {
 
     fn seen(&self) -> Seen {
         let generation = manifest::current(&self.site.index).ok().flatten();
-        // A folder whose files change at this moment is looked at again.
+        // A folder whose files are being changed is read again.
         let loose = link::loose_files(&self.site).unwrap_or_default();
         Seen { generation, changes: self.appender.written(), loose }
     }
