@@ -48,6 +48,7 @@ use crate::query::error::ParameterCode;
 use crate::rows::{DROP_MEMBERS, Member};
 use crate::service::app::App;
 use crate::service::error::ApiError;
+use crate::telemetry::current::Current;
 use crate::vocab::limits::BODY_BYTES_MAX;
 use crate::vocab::similar;
 
@@ -222,7 +223,8 @@ impl Agents {
     /// # Errors
     /// 429 when the day's allowance is used up.
     async fn charge(&self, context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
-        let charged = charge_more(&self.app, &caller(context)?, 1, self.app.clock.now()).await;
+        let charged =
+            charge_more(&self.app, &part::<Caller>(context)?, 1, self.app.clock.now()).await;
         let Err(refused) = charged else { return Ok(()) };
         let refusal = Refusal::from(refused);
         let body = serde_json::to_value(&refusal.body).ok();
@@ -230,11 +232,13 @@ impl Agents {
     }
 }
 
-/// Returns the caller that [`admit`] found.
-fn caller(context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
+/// Returns what the HTTP request carries: the caller that [`admit`] found, or the fields of its log lines.
+fn part<T: Clone + Send + Sync + 'static>(
+    context: &RequestContext<RoleServer>,
+) -> Result<T, ErrorData> {
     let parts = context.extensions.get::<Parts>();
-    let caller = parts.and_then(|parts| parts.extensions.get::<Caller>());
-    caller.cloned().ok_or_else(|| ErrorData::internal_error("internal error", None))
+    let part = parts.and_then(|parts| parts.extensions.get::<T>());
+    part.cloned().ok_or_else(|| ErrorData::internal_error("internal error", None))
 }
 
 impl ServerHandler for Agents {
@@ -289,11 +293,13 @@ impl ServerHandler for Agents {
         let Some(tool) = TOOLS.iter().find(|it| it.tool.name == call.name) else {
             return Err(ErrorData::invalid_params(format!("there is no tool {}", call.name), None));
         };
-        let caller = caller(&context)?;
+        let (caller, current) = (part::<Caller>(&context)?, part::<Arc<Current>>(&context)?);
         let response = match tool.request(call.arguments.unwrap_or_default()) {
             Ok(mut request) => {
                 request.extensions_mut().insert(caller);
-                self.api.clone().oneshot(request).await.unwrap_or_else(|never| match never {})
+                // The library runs this on a task of its own.
+                let response = current.work(self.api.clone().oneshot(request)).await;
+                response.unwrap_or_else(|never| match never {})
             }
             Err(err) => Refusal::from(err).into_response(),
         };

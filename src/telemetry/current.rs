@@ -5,7 +5,9 @@
 //! A pointer to existing fields costs almost nothing.
 
 use std::cell::RefCell;
+use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 
 use axum::extract::{ConnectInfo, MatchedPath};
@@ -116,6 +118,16 @@ impl Current {
     /// Makes this request the one of the current thread until the guard is dropped.
     pub fn enter(self: &Arc<Current>) -> Entered {
         Entered { before: CURRENT.replace(Some(Arc::clone(self))) }
+    }
+
+    /// Polls a future as work of this request, on whichever thread.
+    pub async fn work<F: Future>(self: &Arc<Current>, future: F) -> F::Output {
+        let mut future = pin!(future);
+        poll_fn(|cx| {
+            let _entered = self.enter();
+            future.as_mut().poll(cx)
+        })
+        .await
     }
 
     pub(super) fn set_route(&self, route: &MatchedPath) {

@@ -3,9 +3,7 @@
 //! [`Observer::observe`] wraps the whole path of a request, so that requests refused before routing are
 //! counted too. [`record_route`] runs inside the router and records which route matched.
 
-use std::future::poll_fn;
 use std::net::IpAddr;
-use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -59,12 +57,7 @@ impl Observer {
         let client = request.extensions().get::<ClientAddress>().map(|client| client.0);
         let current = Current::new(id, methods::name(&method), client);
         request.extensions_mut().insert(Arc::clone(&current));
-        let mut response = pin!(handle(request));
-        let mut response = poll_fn(|cx| {
-            let _entered = current.enter();
-            response.as_mut().poll(cx)
-        })
-        .await;
+        let mut response = current.work(handle(request)).await;
         let elapsed = started.elapsed();
         self.routes.count(current.route(), &method, response.status(), elapsed);
         log(&current, response.status(), elapsed, self.settings.access);

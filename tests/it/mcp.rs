@@ -232,12 +232,15 @@ fn results_are_short_unless_more_is_requested() {
 
 /// Exports of link tools are licensed to one person, so agents neither get nor find out what they say.
 #[test]
-fn agents_get_the_facts_of_the_server_alone() {
+fn agents_get_the_facts_that_no_vendor_licensed_to_one_person() {
     let desk = Desk::new();
     let key = desk.key("mcp,read,watchlist");
     let mut client = desk.server.client_with(&key);
     let kind = [("Content-Type", "text/csv")];
     let own = "Item,TrustFlow,CitationFlow\nsolarpanel.com,24,31\n";
+    let added = client.send_with("POST", "/api/v1/facts", &kind, own.as_bytes());
+    assert_eq!(added.status, 201, "{}", added.text());
+    let own = "domain,mine.rank:int\nsolarpanel.com,7\n";
     let added = client.send_with("POST", "/api/v1/facts", &kind, own.as_bytes());
     assert_eq!(added.status, 201, "{}", added.text());
     let facts = desk.site.write("acme.csv", "domain,acme.rank:int\nsolarroof.net,5\n");
@@ -254,6 +257,9 @@ fn agents_get_the_facts_of_the_server_alone() {
             false => Err(found.to_string()),
         }
     });
+    let mine =
+        call("list_drops", json!({"fact": "mine.rank:7", "view": "all", "facts": "mine.rank"}));
+    assert_eq!(mine["drops"][0]["facts"]["mine.rank"]["value"], 7, "{mine}");
     for arguments in [
         json!({"fact": "majestic.tf:1..99"}),
         json!({"has": "!majestic.tf"}),
@@ -268,6 +274,7 @@ fn agents_get_the_facts_of_the_server_alone() {
     }
     let dossier = call("get_domain", json!({"name": "solarpanel.com"}));
     assert!(!dossier.to_string().contains("majestic"), "{dossier}");
+    assert!(dossier.to_string().contains("mine"), "{dossier}");
     let own = client.get("/api/v1/domain/solarpanel.com").json();
     assert!(own["facts"].to_string().contains("majestic.cf"), "{own}");
 }
