@@ -92,9 +92,13 @@ impl fmt::Display for FactCondition {
     }
 }
 
-/// Returns the item of [`FACT`] for the parameter of a fact, if `name` is one. A comma is part of the value.
+/// Returns the item of [`FACT`] for the parameter of a fact, if `name` is one: none, an empty text, for an empty value.
+/// A comma is part of the value.
 pub fn item(name: &str, value: &str) -> Option<String> {
     let fact = name.strip_prefix(PREFIX)?;
+    if value.trim().is_empty() {
+        return Some(String::new());
+    }
     Some(list::quote(&format!("{fact}:{value}")).into_owned())
 }
 
@@ -121,6 +125,7 @@ mod tests {
             assert!(FactCondition::parse_has(text).is_err(), "{text}");
         }
         assert_eq!(item("fact.a.b", "1,5..").as_deref(), Some("\"a.b:1,5..\""));
+        assert_eq!(item("fact.a.b", " ").as_deref(), Some(""));
         assert_eq!(item("facts", "a.b"), None);
     }
 }

@@ -96,7 +96,7 @@ impl<'a> Params<'a> {
         self.pairs.retain(|(name, value)| {
             let item = value.as_deref().and_then(|value| facts::item(name, value));
             let is_fact = item.is_some();
-            items.extend(item.filter(|item| !item.ends_with(':')));
+            items.extend(item.filter(|item| !item.is_empty()));
             !is_fact
         });
         if !items.is_empty() {

@@ -76,6 +76,14 @@ pub fn is_part(text: &str) -> bool {
     (1..=NAME_CHARS_MAX).contains(&text.len()) && text.bytes().all(is_known)
 }
 
+/// Short names of facts of markets.
+const SHORT_NAMES: [(&str, &str); 4] = [
+    ("market", "market.name"),
+    ("price", "market.price"),
+    ("bids", "market.bids"),
+    ("ends", "market.ends"),
+];
+
 /// Name of a fact within the facts of all sources: `majestic.tf`. Invariant: two parts ([`is_part`]).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -106,6 +114,9 @@ impl FromStr for FactName {
     type Err = NotAFact;
 
     fn from_str(text: &str) -> Result<FactName, NotAFact> {
+        if let Some((_, name)) = SHORT_NAMES.iter().find(|(short, _)| *short == text) {
+            return Ok(FactName(CompactString::const_new(name)));
+        }
         let (source, fact) = text.split_once('.').ok_or(NotAFact)?;
         let fits = is_part(source) && is_part(fact);
         fits.then(|| FactName(text.into())).ok_or(NotAFact)
@@ -176,6 +187,9 @@ mod tests {
     fn names_of_facts_have_two_parts() {
         let name: FactName = "majestic.ref_domains".parse().expect("a name");
         assert_eq!((name.source(), name.fact()), ("majestic", "ref_domains"));
+        for (short, name) in SHORT_NAMES {
+            assert_eq!(short.parse(), name.parse::<FactName>(), "{short}");
+        }
         let long = format!("a.{}", "b".repeat(NAME_CHARS_MAX + 1));
         for bad in ["", "tf", "A.b", ".b", "a.", "a.b.c", "a b.c", "a.ü", &long] {
             assert_eq!(bad.parse::<FactName>(), Err(NotAFact), "{bad}");

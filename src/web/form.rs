@@ -1,5 +1,6 @@
 //! Parsing of submitted forms. Values are validated by the types they are converted to.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 
@@ -12,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::edge::body::{BodyError, read_bytes_up_to};
 use crate::error::PageError;
+use crate::query::facts;
 use crate::service::error::ApiError;
 use crate::vocab::limits::{FACTS_BYTES_MAX, FORM_BYTES_MAX, LARGE_FORM_BYTES_MAX};
 
@@ -98,10 +100,14 @@ impl fmt::Debug for Fields {
 }
 
 impl Fields {
-    /// Parses a query string.
+    /// Parses a query string. The parameter of a single fact becomes an item of the condition on facts.
     pub fn from_query(query: Option<&str>) -> Fields {
         let pairs = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
-        Fields(pairs.into_owned().collect())
+        let field = |(name, value): (Cow<'_, str>, Cow<'_, str>)| match facts::item(&name, &value) {
+            Some(item) => (facts::FACT.to_owned(), item),
+            None => (name.into_owned(), value.into_owned()),
+        };
+        Fields(pairs.map(field).collect())
     }
 
     /// Adds a field.
