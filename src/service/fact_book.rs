@@ -33,6 +33,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 const OPENED_MAX: usize = 256;
 /// Time for which a joined edition may be in use, which is longer than any query.
 const IN_USE: Duration = Duration::from_secs(60);
+/// Time after which a source that did not fit into memory is tried again.
+const TRIED_AGAIN: Duration = Duration::from_secs(600);
 /// Facts that an error lists.
 const FACTS_SHOWN: usize = 30;
 
@@ -52,6 +54,8 @@ pub struct FactBook {
     turns: OneAtATime<AccountId>,
     /// When a query last joined an edition.
     joined: Mutex<BTreeMap<EditionId, Instant>>,
+    /// The server's editions that did not fit into memory, the bytes that all need with them, and when that was.
+    too_large: Mutex<BTreeMap<EditionId, (usize, Instant)>>,
 }
 
 struct Opened {
@@ -109,6 +113,7 @@ impl FactBook {
             joining: Mutex::default(),
             turns: OneAtATime::default(),
             joined: Mutex::default(),
+            too_large: Mutex::default(),
         }
     }
 
@@ -135,8 +140,14 @@ impl FactBook {
 
     /// Returns the files that cannot be used, and why.
     pub fn problems(&self) -> Vec<(PathBuf, String)> {
-        self.server_sources();
-        lock(&self.server).opened.problems.clone()
+        let sources = self.server_sources();
+        let mut problems = lock(&self.server).opened.problems.clone();
+        for (id, (bytes, _)) in &*lock(&self.too_large) {
+            if let Some(source) = sources.iter().find(|source| source.id() == *id) {
+                problems.push((self.folder.edition(source.name()), self.memory_needed(*bytes)));
+            }
+        }
+        problems
     }
 
     /// Returns the server's sources. Changed files are opened on another thread, except for the first time.
@@ -169,17 +180,36 @@ impl FactBook {
     /// Joins the server's sources with an index that lacks them. Blocks for some seconds.
     pub fn join_server(&self, index: &Index) {
         let sources = self.server_sources();
-        let missing = sources.iter().filter(|source| !index.has_facts(source.id()));
-        for source in missing.cloned().collect::<Vec<_>>() {
+        for source in sources.into_iter().filter(|source| !self.is_settled(index, source)) {
             if let Err(err) = self.join(index, &[Arc::clone(&source)]) {
                 tracing::error!(source = source.name(), error = %err, "facts cannot be joined");
             }
         }
     }
 
-    /// Returns true if all sources of the server are joined with an index.
+    /// Returns true if all sources of the server are joined with an index, except those that do not fit into memory.
     pub fn has_joined_server(&self, index: &Index) -> bool {
-        self.server_sources().iter().all(|source| index.has_facts(source.id()))
+        self.server_sources().iter().all(|source| self.is_settled(index, source))
+    }
+
+    fn is_settled(&self, index: &Index, source: &Source) -> bool {
+        index.has_facts(source.id()) || self.bytes_if_too_large(source).is_some()
+    }
+
+    /// Returns the bytes that all facts need with a source that did not fit lately.
+    fn bytes_if_too_large(&self, source: &Source) -> Option<usize> {
+        let mut too_large = lock(&self.too_large);
+        too_large.retain(|_, (_, at)| at.elapsed() < TRIED_AGAIN);
+        too_large.get(&source.id()).map(|(bytes, _)| *bytes)
+    }
+
+    fn memory_needed(&self, bytes: usize) -> String {
+        format!(
+            "needs {} MB of memory for facts, and the server has {} MB for those of all: ask its operator to raise \
+             facts_memory_mib of [index]",
+            bytes.div_ceil(1 << 20),
+            self.memory_max >> 20
+        )
     }
 
     fn open(&self, facts: &OwnFacts) -> Result<Arc<Source>, StoreError> {
@@ -236,11 +266,20 @@ impl FactBook {
             joined.retain(|_, used| used.elapsed() < IN_USE);
             joined.extend(used.iter().map(|source| (source.id(), Instant::now())));
         }
-        for source in used.iter().filter(|source| !index.has_facts(source.id())) {
+        let missing = used.iter().filter(|source| !index.has_facts(source.id()));
+        let missing: Vec<_> = missing.map(Arc::clone).collect();
+        let too_large = |bytes| ApiError::parameter("fact", self.memory_needed(bytes));
+        for source in &missing {
+            if let Some(bytes) = self.bytes_if_too_large(source) {
+                return Err(too_large(bytes));
+            }
             // Several queries may need the same edition; it is joined once, at the expense of none.
             let _one = lock(&self.joining);
             budget::shared(|| index.join_facts(source.id(), &source.edition))
                 .map_err(|err| ApiError::Internal(err.into()))?;
+        }
+        if missing.is_empty() {
+            return Ok(());
         }
         let of_all: usize = index.facts_bytes().iter().map(|(_, bytes)| bytes).sum();
         if of_all <= self.memory_max {
@@ -252,14 +291,11 @@ impl FactBook {
         index.retain_facts(|id| wanted.contains(&id));
         let of_used: usize = index.facts_bytes().iter().map(|(_, bytes)| bytes).sum();
         if of_used > self.memory_max {
-            index.retain_facts(|id| !used.iter().any(|source| source.is_own && source.id() == id));
-            let what = format!(
-                "needs {} MB of memory for facts, and the server has {} MB for those of all: ask its operator to \
-                 raise facts_memory_mib of [index]",
-                of_used.div_ceil(1 << 20),
-                self.memory_max >> 20
-            );
-            return Err(ApiError::parameter("fact", what));
+            index.retain_facts(|id| !missing.iter().any(|source| source.id() == id));
+            let of_server = missing.iter().filter(|source| !source.is_own);
+            lock(&self.too_large)
+                .extend(of_server.map(|source| (source.id(), (of_used, Instant::now()))));
+            return Err(too_large(of_used));
         }
         Ok(())
     }

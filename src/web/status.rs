@@ -187,9 +187,15 @@ impl<'a> Service<'a> {
         let sources = self.app.status.sources.views().iter().any(is_bad).then_some(
             "A source of lists needs attention. Run dropdex sources list to see the reason.",
         );
+        let facts = (!self.app.facts.problems().is_empty()).then_some(
+            "Some facts of this server cannot be used. See the log for the reason; dropdex facts list shows them.",
+        );
         let late = late(self.queues, self.now)
             .then_some("Alert deliveries are late. Receivers may not be responding.");
-        [journal, clock, index, jobs, stale, inbox, sources, late].into_iter().flatten().collect()
+        [journal, clock, index, jobs, stale, inbox, sources, facts, late]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 }
 

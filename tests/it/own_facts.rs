@@ -310,6 +310,9 @@ fn the_drops_page_shows_and_sorts_by_chosen_facts() {
     let csv = text.split("href=\"/api/export/drops?").nth(1).and_then(|it| it.split('"').next());
     assert!(csv.is_some_and(|it| it.contains("facts=acme.visits%2Cacme.note")), "{csv:?}: {text}");
 
+    let page = bob.get("/?view=all&fact.acme.visits=1000..&fact.acme.note=");
+    assert!(page.text().contains("value=\"alpha.com\""), "{}", page.text());
+    assert!(!page.text().contains("value=\"beta.com\""), "{}", page.text());
     let page = bob.get("/?view=all&sort=fact:acme.visits&facts=acme.visits");
     let places = ["alpha.com", "beta.com", "gamma.com"]
         .map(|name| page.text().find(&format!("value=\"{name}\"")).expect("a row"));
@@ -469,6 +472,44 @@ fn the_operators_sources_are_seen_by_all_and_own_ones_win() {
     let refused = site.run(&["facts", "remove", "nothing"]);
     assert_eq!(refused.code, Some(1), "{}", refused.stderr);
     site.ok(&["facts", "remove", "acme"]);
+}
+
+/// Numbers that are far apart take 12 bytes each in memory: those of 2,000 names in 60 columns more than a mebibyte.
+#[test]
+fn a_source_that_does_not_fit_into_memory_is_refused_with_the_number_and_others_are_used() {
+    let name = |at: u64| format!("name{at}.com");
+    let site = Site::with_names((0..2_000).map(name), TODAY);
+    let columns: String = (0..60).map(|at| format!(",vast.c{at}:int")).collect();
+    let row = |at: u64| {
+        let number = |column: u64| (at * 60 + column) * 999_999_999_937 % 1_000_000_000_000_003;
+        let numbers: String = (0..60).map(|column| format!(",{}", number(column))).collect();
+        format!("{}{numbers}\n", name(at))
+    };
+    let vast = format!("domain{columns}\n{}", (0..2_000).map(row).collect::<String>());
+    for (file, text) in
+        [("vast.csv", vast.as_str()), ("acme.csv", "domain,acme.rank:int\nname7.com,7\n")]
+    {
+        site.ok(&["facts", "add", site.write(file, text).to_str().expect("UTF-8")]);
+    }
+    let key = site.account("owner@example.com", "api");
+    let settings = site.settings("[index]\nfacts_memory_mib = 1\n[web]\nplain_http = true\n");
+    let server = site.serve_with(&["--today", TODAY, "--config", &settings]);
+    let mut client = server.client_with(&key);
+    for query in ["has=vast.c0", "sort=fact:vast.c1", "fact.vast.c2=1..2"] {
+        let (status, message) = refused(&client.get(&format!("/api/v1/drops?{query}")));
+        assert_eq!(status, 400, "{message}");
+        assert!(message.contains("needs 2 MB of memory for facts"), "{message}");
+        assert!(message.contains("raise facts_memory_mib of [index]"), "{message}");
+    }
+    assert_eq!(names(&mut client, "has=acme.rank"), ["name7.com"]);
+    let shown = client.get("/api/v1/drops?view=all&facts=vast.c0&limit=1").json();
+    assert!(shown["drops"][0]["facts"]["vast.c0"]["value"].is_u64(), "{shown}");
+    let status = Browser::new(&server).get("/status");
+    assert!(
+        status.text().contains("Some facts of this server cannot be used"),
+        "{}",
+        status.text()
+    );
 }
 
 #[test]
