@@ -16,6 +16,7 @@ pub mod inbox;
 pub mod message;
 mod open_files;
 pub mod outcome;
+mod popularity;
 pub mod queue;
 pub mod request;
 pub mod run;

@@ -23,6 +23,7 @@ use crate::index::generation::base::ExtendRule;
 use crate::index::generation::build::{self, BuildSettings};
 use crate::index::storage::manifest::{self, Manifest, UsedList};
 use crate::outcome::{Failure, ListOutcome, ListReport, Outcome, Step, one_line};
+use crate::popularity;
 use crate::request::{Ingest, Lists, Rebuild, Request, Site, Task};
 use crate::vocab::day::Day;
 use crate::vocab::file_error::is_full;
@@ -145,12 +146,16 @@ impl<'a> IntakeRun<'a> {
     fn build(&mut self, corpus: &Corpus, settings: BuildSettings) -> anyhow::Result<()> {
         self.step = Step::Rebuild;
         let Site { index, clock, data, .. } = self.site;
+        let folder = FactsFolder::new(data);
         // An index without these facts is better than none.
-        if let Err(err) = FactsFolder::new(data).merge_exits(clock.today()) {
+        if let Err(err) = folder.merge_exits(clock.today()) {
             tracing::warn!(error = %err, "cannot merge facts about names that left their zones");
         }
         let batches = compact_if_many(corpus, self.site, corpus.batches()?)?;
         let ranked = corpus.ranked_lists()?;
+        if let Err(err) = popularity::keep(&folder, &ranked) {
+            tracing::warn!(error = %err, "cannot keep the popularity lists as facts");
+        }
         let manifest = build::update(index, &batches, &ranked, settings, clock.now())?;
         let left_out = manifest.suffixes.as_ref().map_or(0, |used| used.names_left_out);
         let suffixes = self.site.tables.iter().find(|file| file.table == Table::Suffixes);

@@ -50,7 +50,8 @@ fn ranks_are_shown_filtered_and_sorted_and_change_no_score() {
     let scored = |client: &mut Client| {
         let body = client.get("/api/v1/drops?view=all").json();
         let mut rows = body["drops"].as_array().expect("rows").clone();
-        let dossier = client.get("/api/v1/domain/heldname.com").json();
+        let mut dossier = client.get("/api/v1/domain/heldname.com").json();
+        dossier.as_object_mut().expect("an object").remove("facts");
         for row in &mut rows {
             row.as_object_mut().expect("an object").remove("popularityRank");
         }
@@ -107,6 +108,17 @@ fn ranks_are_shown_filtered_and_sorted_and_change_no_score() {
         {"list": "umbrella", "rank": 50, "date": "2026-03-12", "listId": null},
     ]);
     assert_eq!(dossier["popularity"], facts);
+    // Each list is a fact as well.
+    let of_tranco: Vec<&Value> = dossier["facts"].as_array().expect("facts").iter().collect();
+    assert_eq!((of_tranco.len(), &of_tranco[0]["value"]), (2, &json!(12_345)), "{of_tranco:?}");
+    assert_eq!(of_tranco[0]["fact"], "popularity.tranco");
+    assert_eq!(
+        of_tranco[0]["attribution"],
+        "Popularity: Tranco X9K2 of 2026-03-13, Majestic Million of 2026-03-14, Cisco Umbrella of 2026-03-12"
+    );
+    assert_eq!(names(&mut client, "&fact.popularity.tranco=..20000"), ["solar.com"]);
+    let by_umbrella = "&has=popularity.umbrella&sort=fact:popularity.umbrella&order=asc";
+    assert_eq!(names(&mut client, by_umbrella), ["solar.com", "brightmesa.co.uk"]);
     let page = client.get("/domain/solar.com").text().to_owned();
     for part in ["Tranco", "12,345", "(list ID X9K2)", "Cisco Umbrella", "13 Mar"] {
         assert!(page.contains(part), "{part}: {page}");

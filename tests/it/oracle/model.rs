@@ -80,6 +80,8 @@ pub struct Name {
     known: Option<(i64, bool)>,
     /// Ranks of the name as in its dossier; empty unless it dropped.
     popularity: Vec<Value>,
+    /// The same ranks as facts, which names that never dropped have too.
+    rank_facts: Vec<Value>,
     /// Tenths of a percent of the drops of its suffix, up to this one; `None` unless it is on the list.
     suffix_rank: Option<usize>,
     /// Rank and name of the popular name that the label misspells.
@@ -385,6 +387,32 @@ pub fn house_kind_of(label: &str) -> Option<&'static str> {
 pub const RANK_AS_OF: &str = "1990-01-01";
 pub const HOUSE_AS_OF: &str = "2100-01-01";
 
+/// The ranks of a name as facts. A row of several lists has the day of the oldest one.
+fn rank_facts(name: &Name, lists: &[Ranks]) -> Vec<Value> {
+    let edition = |Ranks { list, id, day, .. }: &Ranks| {
+        let title = match *list {
+            "tranco" => "Tranco",
+            "majestic" => "Majestic Million",
+            _ => "Cisco Umbrella",
+        };
+        format!("{title}{} of {day}", id.map(|id| format!(" {id}")).unwrap_or_default())
+    };
+    let all: Vec<String> = lists.iter().map(edition).collect();
+    let again = name.latest().is_some_and(|latest| latest.registered_again);
+    let returned = name.records.keys().rev().nth(usize::from(!again));
+    let on: Vec<&Ranks> = lists.iter().filter(|list| list.of.contains_key(&name.ascii)).collect();
+    let as_of = on.iter().map(|list| list.day).min();
+    let fact = |list: &&Ranks| {
+        json!({
+            "fact": format!("popularity.{}", list.list), "source": "Popularity lists",
+            "value": list.of[&name.ascii], "own": false, "asOf": as_of,
+            "attribution": format!("Popularity: {}", all.join(", ")),
+            "beforeDrop": returned.is_some_and(|day| as_of < Some(&day.to_string())),
+        })
+    };
+    on.iter().map(fact).collect()
+}
+
 /// The facts of a name on its dossier.
 fn facts_of(name: &Name) -> Vec<Value> {
     let was_registered_after_a_drop =
@@ -401,7 +429,7 @@ fn facts_of(name: &Name) -> Vec<Value> {
     });
     let kind = house_kind_of(&name.label)
         .map(|kind| fact("house.kind", "house", json!(kind), false, HOUSE_AS_OF, false));
-    rank.into_iter().chain(kind).collect()
+    rank.into_iter().chain(kind).chain(name.rank_facts.iter().cloned()).collect()
 }
 
 fn hash(text: &str) -> u64 {
@@ -604,6 +632,9 @@ impl Model {
 
     /// Adds ranks, which are facts of names that dropped and change no score.
     pub fn ranked(mut self, lists: &[Ranks]) -> Model {
+        for name in &mut self.names {
+            name.rank_facts = rank_facts(name, lists);
+        }
         for name in self.names.iter_mut().filter(|name| !name.records.is_empty()) {
             let facts = lists.iter().filter_map(|Ranks { list, id, day, of }| {
                 let rank = of.get(&name.ascii)?;
@@ -1071,6 +1102,7 @@ fn known_of(
         registered_on: Vec::new(),
         known: None,
         popularity: Vec::new(),
+        rank_facts: Vec::new(),
         suffix_rank: None,
         typo_of: None,
     };
