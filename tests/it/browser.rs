@@ -10,6 +10,7 @@ mod account;
 mod driver;
 mod drops;
 mod escape;
+mod facts;
 mod find;
 mod judge;
 mod owned;
