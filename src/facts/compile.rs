@@ -16,7 +16,7 @@ use crate::vocab::name::DomainName;
 
 /// Titles and licences of the tools whose exports are recognised. Those of link and keyword tools are licensed to
 /// the person who exported them.
-const KNOWN: [(&str, &str, Licence); 16] = [
+const KNOWN: [(&str, &str, Licence); 18] = [
     ("godaddy", "GoDaddy", Licence::Own),
     ("namecheap", "Namecheap", Licence::Own),
     ("dynadot", "Dynadot", Licence::Own),
@@ -33,6 +33,8 @@ const KNOWN: [(&str, &str, Licence); 16] = [
     ("spamzilla", "SpamZilla", Licence::Vendor),
     ("expireddomains", "ExpiredDomains.net", Licence::Vendor),
     ("keywords", "Keyword Planner", Licence::Vendor),
+    ("udrp", "UDRP decisions", Licence::Own),
+    ("marks", "Word marks", Licence::Own),
 ];
 
 /// Why the rows of a source cannot be kept.

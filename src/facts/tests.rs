@@ -50,7 +50,7 @@ fn fixture(name: &str, choices: Choices) -> FactsFile {
     FactsFile::open(&path, &[], choices).unwrap_or_else(|why| panic!("{name}: {why}"))
 }
 
-const PRESETS: [&str; 19] = [
+const PRESETS: [&str; 21] = [
     "afternic",
     "afternic-old",
     "ahrefs",
@@ -60,6 +60,7 @@ const PRESETS: [&str; 19] = [
     "godaddy",
     "keyword-planner",
     "majestic",
+    "marks",
     "moz",
     "namecheap",
     "parkio",
@@ -70,6 +71,7 @@ const PRESETS: [&str; 19] = [
     "sedo",
     "sold",
     "spamzilla",
+    "udrp",
 ];
 
 #[test]
