@@ -286,6 +286,8 @@ pub enum ParameterKind {
         default: Option<u32>,
     },
     Id,
+    /// Number of an event, or 0.
+    Sequence,
     Text {
         chars_max: u32,
     },

@@ -1,7 +1,9 @@
 //! Builds the OpenAPI 3.1 document from a table of operations.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use crate::edge::code::{Code, Retry};
@@ -10,6 +12,7 @@ use crate::edge::operation::{
     Access, Content, Group, Operation, Parameter, ParameterKind, ParameterPlace, ResponseSpec,
     Shape,
 };
+use crate::operations::OPERATIONS;
 use crate::outbound::alert::Envelope;
 use crate::vocab::limits::{BODY_BYTES_MAX, FACTS_BYTES_MAX};
 use crate::vocab::plan::Plan;
@@ -44,6 +47,7 @@ pub fn describe(operations: &[Operation]) -> Value {
         let item = paths.entry(operation.path).or_default();
         item.insert(operation.method.to_lowercase(), described(operation));
     }
+    let responses = share_responses(&mut paths);
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -61,6 +65,7 @@ pub fn describe(operations: &[Operation]) -> Value {
         "webhooks": { "alert": { "post": alert() } },
         "components": {
             "schemas": schemas,
+            "responses": responses,
             "headers": headers(),
             "parameters": {
                 "IfMatch": {
@@ -69,6 +74,14 @@ pub fn describe(operations: &[Operation]) -> Value {
                     "required": false,
                     "description": "`ETag` of the resource as you know it, or `*`. If it has another one, or none, the \
                                     response is 412 and nothing is changed.",
+                    "schema": { "type": "string" },
+                },
+                "Prefer": {
+                    "name": "Prefer",
+                    "in": "header",
+                    "required": false,
+                    "description": "`handling=lenient` ignores unknown query parameters, which are refused otherwise \
+                                    (RFC 7240).",
                     "schema": { "type": "string" },
                 },
                 "IfNoneMatch": {
@@ -154,6 +167,9 @@ fn headers() -> Value {
         "RateLimitReset": number("When the allowance resets: the next 00:00 UTC, in Unix seconds."),
         "RetryAfter": number("Seconds to wait."),
         "RequestId": text("ID of the request, as in the server's log."),
+        "Link": text("The next page, with `rel=\"next\"` (RFC 8288); absent from the last one."),
+        "Location": text("Path of the new resource."),
+        "IdempotencyReplayed": text("`true` if this is the stored response to an earlier request with the same `Idempotency-Key`."),
         "ETag": text("Tag of the response. Send it in `If-None-Match` to revalidate."),
         "IndexGeneration": text("Generation of the index that served the response."),
         "CacheControl": text("`private, no-cache`: revalidate before every reuse; or `no-store`."),
@@ -177,6 +193,9 @@ fn described(operation: &Operation) -> Value {
     }
     if operation.tagged {
         parameters.push(json!({ "$ref": "#/components/parameters/IfNoneMatch" }));
+    }
+    if operation.parameters.iter().any(|it| it.place == ParameterPlace::Query) {
+        parameters.push(json!({ "$ref": "#/components/parameters/Prefer" }));
     }
     if !parameters.is_empty() {
         described["parameters"] = parameters.into();
@@ -218,6 +237,7 @@ fn parameter(parameter: &Parameter) -> Value {
             json!({ "type": "integer", "format": "int32", "minimum": min, "maximum": max })
         }
         ParameterKind::Id => json!({ "type": "integer", "format": "int64", "minimum": 1 }),
+        ParameterKind::Sequence => json!({ "type": "integer", "format": "int64", "minimum": 0 }),
         ParameterKind::Text { chars_max } => {
             json!({ "type": "string", "minLength": 1, "maxLength": chars_max })
         }
@@ -256,7 +276,7 @@ fn parameter(parameter: &Parameter) -> Value {
     });
     if parameter.place == ParameterPlace::Query {
         described["example"] = match parameter.kind {
-            ParameterKind::Integer { .. } => parameter.example.parse::<u32>().ok().into(),
+            ParameterKind::Integer { .. } | ParameterKind::Sequence => parameter.example.parse::<u32>().ok().into(),
             _ => parameter.example.into(),
         };
     }
@@ -264,6 +284,51 @@ fn parameter(parameter: &Parameter) -> Value {
         described["allowEmptyValue"] = true.into();
     }
     described
+}
+
+/// Moves refusals that several operations have to a place of their own, and returns them by name. Each is named after
+/// its status; the most frequent one of a status has no number.
+fn share_responses(paths: &mut BTreeMap<&str, Map<String, Value>>) -> BTreeMap<String, Value> {
+    let mut uses: BTreeMap<(String, String), (u32, Value)> = BTreeMap::new();
+    let responses = |operation: &mut Value| match operation["responses"].take() {
+        Value::Object(responses) => responses,
+        _ => Map::new(),
+    };
+    for operation in paths.values_mut().flat_map(Map::values_mut) {
+        let all = responses(operation);
+        for (status, response) in all.iter().filter(|(status, _)| !status.starts_with('2')) {
+            let key = (status.clone(), response.to_string());
+            uses.entry(key).or_insert_with(|| (0, response.clone())).0 += 1;
+        }
+        operation["responses"] = all.into();
+    }
+    let mut shared: Vec<_> = uses.into_iter().filter(|(_, (count, _))| *count > 1).collect();
+    shared.sort_by_key(|((status, text), (count, _))| {
+        (status.clone(), Reverse(*count), text.clone())
+    });
+    let mut named: BTreeMap<String, Value> = BTreeMap::new();
+    let mut names: BTreeMap<String, String> = BTreeMap::new();
+    for ((status, text), (_, response)) in shared {
+        let code = status.parse().ok().and_then(|code| StatusCode::from_u16(code).ok());
+        let words = code.and_then(|code| code.canonical_reason()).unwrap_or("Response");
+        let word: String = words.chars().filter(char::is_ascii_alphanumeric).collect();
+        let name = (1..)
+            .map(|number| if number == 1 { word.clone() } else { format!("{word}{number}") })
+            .find(|name| !named.contains_key(name))
+            .expect("there are enough numbers");
+        named.insert(name.clone(), response);
+        names.insert(text, name);
+    }
+    for operation in paths.values_mut().flat_map(Map::values_mut) {
+        let mut all = responses(operation);
+        for response in all.values_mut() {
+            if let Some(name) = names.get(&response.to_string()) {
+                *response = json!({ "$ref": format!("#/components/responses/{name}") });
+            }
+        }
+        operation["responses"] = all.into();
+    }
+    named
 }
 
 /// Returns the responses in the table, and those that follow from the operation.
@@ -339,6 +404,10 @@ fn add_headers(operation: &Operation, status: &str, response: &mut Value) {
     let is_refused_first = matches!(status, "401" | "403" | "414" | "431");
     let is_counted = operation.access != Access::Everybody && !is_refused_first;
     let is_tagged = (operation.tagged || operation.represents) && matches!(status, "200" | "304");
+    let takes = |name| operation.parameters.iter().any(|it| it.name == name);
+    let member = format!("{}/{{id}}", operation.path);
+    let has_members = OPERATIONS.iter().any(|it| it.path == member);
+    let is_done = matches!(status, "200" | "201" | "202");
     let is_of_index = operation.of_index && matches!(status, "200" | "304");
     let number = status.parse::<u16>().ok();
     let comes_later = |it: &Code| it.retry() == Retry::Later && Some(it.status()) == number;
@@ -349,6 +418,9 @@ fn add_headers(operation: &Operation, status: &str, response: &mut Value) {
         (is_counted, "X-RateLimit-Remaining", "RateLimitRemaining"),
         (is_counted, "X-RateLimit-Reset", "RateLimitReset"),
         (tells_when, "Retry-After", "RetryAfter"),
+        (status == "200" && takes("cursor"), "Link", "Link"),
+        (status == "201" && has_members, "Location", "Location"),
+        (is_done && takes("Idempotency-Key"), "Idempotency-Replayed", "IdempotencyReplayed"),
         (is_tagged, "ETag", "ETag"),
         (true, "Cache-Control", "CacheControl"),
         (matches!(status, "401" | "403"), "WWW-Authenticate", "WwwAuthenticate"),
@@ -391,7 +463,7 @@ fn add_refusal(responses: &mut BTreeMap<String, Value>, status: u16, description
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operations::{OPERATIONS, document};
+    use crate::operations::document;
 
     /// Collects every `$ref` below a value.
     fn references(value: &Value, found: &mut Vec<String>) {

@@ -306,7 +306,7 @@ const AS_OF: Parameter = query(
 );
 const SINCE: Parameter = query(
     "since",
-    formatted("sequence", 19),
+    ParameterKind::Sequence,
     "0",
     "Returns events after this one: `next` of the previous page. 0 stands for the oldest event kept.",
 );

@@ -47,12 +47,13 @@ struct Answers {
 impl Answers {
     fn add(&mut self, method: &str, path: &str, response: Response) -> Value {
         let kind = response.header("content-type").unwrap_or_default().to_owned();
+        let names: Vec<_> = response.headers.iter().map(|(name, _)| name.clone()).collect();
         let is_json = kind.starts_with("application/json");
         let body = if is_json { response.json() } else { Value::Null };
         self.told.insert((method.to_owned(), path.to_owned(), response.status));
         let line = json!({
             "method": method, "path": path, "status": response.status, "contentType": kind,
-            "body": body,
+            "body": body, "headers": names,
         });
         self.lines.push(line.to_string());
         body

@@ -227,6 +227,7 @@ fn value(parameter: &Parameter) -> Markup {
             @if let Some(default) = default { ", default " (default) }
         },
         ParameterKind::Id => html! { "an id" },
+        ParameterKind::Sequence => html! { "the number of an event, or 0" },
         ParameterKind::Text { chars_max } => html! { "text, 1 to " (chars_max) " characters" },
         ParameterKind::Format { format, .. } => html! { (reading(format)) },
         ParameterKind::SomeOf(words) => html! {

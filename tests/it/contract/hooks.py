@@ -78,6 +78,10 @@ def map_query(context, query):
     for name, value in [("fact", "acme.rank:1..9"), ("has", "acme.rank")]:
         if (query or {}).get(name) in ["acme.rank", "acme.kind"] + ["acme.rank:1..9", "acme.rank:..5", "acme.kind:red|blue"]:
             query[name] = value
+    # Greater numbers belong to future events.
+    since = (query or {}).get("since")
+    if isinstance(since, int) and since > 0:
+        query["since"] = 0
     wait = (query or {}).get("wait")
     if isinstance(wait, int) and 1 < wait <= 30:
         query["wait"] = 1

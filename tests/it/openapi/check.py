@@ -31,6 +31,14 @@ def fault(document, answer):
     response = operation["responses"].get(str(answer["status"]))
     if response is None:
         return f"the document has no status {answer['status']}"
+    if "$ref" in response:
+        response = document["components"]["responses"][response["$ref"].rpartition("/")[2]]
+    told = {name.lower() for name in response.get("headers", {})}
+    for name in ["link", "location", "idempotency-replayed"]:
+        if name in answer["headers"] and name not in told:
+            return f"the document has no header {name} for status {answer['status']}"
+    if answer["status"] == 201 and ("location" in told) != ("location" in answer["headers"]):
+        return "Location is in the document or in the response, but not in both"
     if "content" not in response:
         return "there is a body" if answer["contentType"] else None
     kind = answer["contentType"].partition(";")[0]
