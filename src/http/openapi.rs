@@ -165,6 +165,8 @@ fn headers() -> Value {
         "RateLimitLimit": number("The day's allowance."),
         "RateLimitRemaining": number("Requests left of the allowance."),
         "RateLimitReset": number("When the allowance resets: the next 00:00 UTC, in Unix seconds."),
+        "RateLimit": text("What is left of the day's allowance, as in the IETF draft: `\"day\";r=99`."),
+        "RateLimitPolicy": text("The day's allowance and its window in seconds: `\"day\";q=100;w=86400`."),
         "RetryAfter": number("Seconds to wait."),
         "RequestId": text("ID of the request, as in the server's log."),
         "Link": text("The next page, with `rel=\"next\"` (RFC 8288); absent from the last one."),
@@ -276,7 +278,9 @@ fn parameter(parameter: &Parameter) -> Value {
     });
     if parameter.place == ParameterPlace::Query {
         described["example"] = match parameter.kind {
-            ParameterKind::Integer { .. } | ParameterKind::Sequence => parameter.example.parse::<u32>().ok().into(),
+            ParameterKind::Integer { .. } | ParameterKind::Sequence => {
+                parameter.example.parse::<u32>().ok().into()
+            }
             _ => parameter.example.into(),
         };
     }
@@ -417,6 +421,8 @@ fn add_headers(operation: &Operation, status: &str, response: &mut Value) {
         (is_counted, "X-RateLimit-Limit", "RateLimitLimit"),
         (is_counted, "X-RateLimit-Remaining", "RateLimitRemaining"),
         (is_counted, "X-RateLimit-Reset", "RateLimitReset"),
+        (is_counted, "RateLimit", "RateLimit"),
+        (is_counted, "RateLimit-Policy", "RateLimitPolicy"),
         (tells_when, "Retry-After", "RetryAfter"),
         (status == "200" && takes("cursor"), "Link", "Link"),
         (status == "201" && has_members, "Location", "Location"),

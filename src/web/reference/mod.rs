@@ -122,6 +122,7 @@ fn introduction(plan: Option<Plan>) -> Markup {
                 dt { code { "X-RateLimit-Limit" } } dd { "requests per day" }
                 dt { code { "X-RateLimit-Remaining" } } dd { "requests left today" }
                 dt { code { "X-RateLimit-Reset" } } dd { "time of the reset in Unix seconds" }
+                dt { code { "RateLimit" } ", " code { "RateLimit-Policy" } } dd { "the same in the form of an IETF draft" }
             }
             p {
                 "CSV exports have a separate daily limit. Above a limit, the response is 429 with "
