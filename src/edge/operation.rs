@@ -31,6 +31,8 @@ pub struct Operation {
     /// Class of its requests. A [`Class::Stream`] counts as a read unless the request waits.
     pub class: Class,
     pub caching: Caching,
+    /// Whether requests count towards no allowance.
+    pub free: bool,
     /// Whether the operation writes user data; some POSTs only compute.
     pub changes: bool,
     /// Whether the responses carry an `ETag` and `If-None-Match` is honoured.
@@ -71,6 +73,7 @@ impl Operation {
             access: Access::Key,
             class: Class::Write,
             caching: Caching::Key,
+            free: false,
             changes: true,
             tagged: false,
             current: None,
@@ -183,6 +186,10 @@ impl Operation {
         self.changes && matches!(self.method, "PUT" | "PATCH" | "DELETE")
     }
 
+    pub const fn free(self) -> Operation {
+        Operation { free: true, ..self }
+    }
+
     pub const fn of_index(self) -> Operation {
         Operation { of_index: true, ..self }
     }
@@ -251,7 +258,7 @@ impl Group {
             Group::Portfolio => "Your backorder claims and what became of them.",
             Group::Feeds => "Secret addresses for readers and calendars.",
             Group::Exports => "The same lists as CSV files.",
-            Group::Service => "Health, readiness and documentation. No key is needed.",
+            Group::Service => "Your account, health, readiness and documentation.",
         }
     }
 }

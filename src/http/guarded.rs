@@ -55,7 +55,12 @@ impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
             Err(err) => return Box::pin(ready(Refusal::from(err).into_response())),
         };
         // Charging the account almost always succeeds at once.
-        let charged = app.store.try_charge(Counter::Requests, &caller, now);
+        let charged = if operation.free {
+            let left = app.store.allowance(Counter::Requests, &caller, now);
+            Some(Allowance { granted: true, ..left })
+        } else {
+            app.store.try_charge(Counter::Requests, &caller, now)
+        };
         request.extensions_mut().insert(Now(now));
         request.extensions_mut().insert(caller.clone());
         if let Some(queries) = operation.queries {

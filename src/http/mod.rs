@@ -1,6 +1,7 @@
 //! The JSON API and the CSV exports. [`operations`] has the table of routes with their
 //! documentation. Use cases are in `service`, statuses in `edge`.
 
+pub mod account;
 pub mod alerts;
 pub mod appraise;
 pub mod batch;

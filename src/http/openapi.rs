@@ -204,7 +204,7 @@ fn described(operation: &Operation) -> Value {
     }
     let (plan, counts) = match operation.access {
         Access::Everybody => (None, None),
-        Access::Key => (Some(Plan::Pro), Some("request")),
+        Access::Key => (Some(Plan::Pro), (!operation.free).then_some("request")),
         Access::Export => (Some(Plan::Core), Some("export")),
     };
     described["x-plan"] = plan.map(Plan::as_str).into();
@@ -362,7 +362,9 @@ fn add_refusals(responses: &mut BTreeMap<String, Value>, operation: &Operation) 
         Access::Everybody => {}
         Access::Key => {
             add(Code::PlanRequired, "Your plan does not include the JSON API (below Pro).");
-            add(Code::RateLimited, "Your daily allowance is used up.");
+            if !operation.free {
+                add(Code::RateLimited, "Your daily allowance is used up.");
+            }
         }
         Access::Export => {
             add(Code::PlanRequired, NO_EXPORTS);

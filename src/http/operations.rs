@@ -41,8 +41,9 @@ use crate::vocab::limits::{
 use crate::vocab::name::NAME_OCTETS_MAX;
 use crate::vocab::outcome::Horizon;
 use crate::{
-    alerts, appraise, batch, changes, check, domain, drops, export, facts, feeds, health, hidden,
-    label, openapi, outcomes, portfolio, search, searches, suggest, tlds, unsubscribe, watchlist,
+    account, alerts, appraise, batch, changes, check, domain, drops, export, facts, feeds, health,
+    hidden, label, openapi, outcomes, portfolio, search, searches, suggest, tlds, unsubscribe,
+    watchlist,
 };
 
 const fn json<T: ToSchema>(status: u16, description: &'static str) -> ResponseSpec {
@@ -916,6 +917,11 @@ pub const OPERATIONS: &[Operation] = &[
             refusal(Code::NotFound, "No such feed."),
             refusal(Code::TooManyFeedRequests, "Read too often."),
         ]),
+    Operation::get("/api/v1/account", |of| get(guarded(of, account::show)))
+        .named(Group::Service, "getAccount", "Plan, limits and use of your account")
+        .description("What your key may do, and how much of each limit is in use. Does not count as a request.")
+        .free()
+        .responses(&[json::<account::AccountResponse>(200, "The account.")]),
     Operation::get("/api/health", |of| get(guarded(of, health::health)))
         .named(Group::Service, "getHealth", "Liveness and data freshness; always 200")
         .description("For monitoring: whether the newest list is older than 48 hours, and how long the server has been running.")

@@ -282,6 +282,7 @@ fn read_names(all: &mut Answers, owner: &mut Client) {
         all.get(owner, "/api/v1/label/{label}", &format!("/api/v1/label/{label}"));
     }
     all.get(owner, "/api/v1/tlds", "/api/v1/tlds");
+    all.get(owner, "/api/v1/account", "/api/v1/account");
     for query in ["", "?tld=com", "?tld=none-such", "?horizon=3"] {
         all.get(owner, "/api/v1/outcomes", &format!("/api/v1/outcomes{query}"));
     }

@@ -387,3 +387,36 @@ fn an_index_without_trigrams_finds_the_same_and_says_so() {
         assert_eq!(client.get(target).json(), before, "{target}");
     }
 }
+
+#[test]
+fn an_account_sees_its_limits_and_what_it_used_for_nothing() {
+    let site = Site::with_a_name_of_each_kind();
+    let key = site.account("owner@example.com", "pro");
+    let server = site.serve(TODAY);
+    let mut client = server.client_with(&key);
+    let begun = client.get("/api/v1/account");
+    assert_eq!((begun.status, begun.json()["requests"]["used"].clone()), (200, json!(0)));
+    client.send("POST", "/api/v1/watchlist", &json!({"domainName": "solar.com"}));
+    let used = 1
+        + (0..200).position(|_| client.get("/api/v1/tlds?limit=1").status == 429).expect("bounded");
+    assert_eq!(used, 100, "the day's allowance");
+    let response = client.get("/api/v1/account");
+    assert_eq!(response.status, 200, "{}", response.text());
+    assert_eq!(response.header("ratelimit"), Some("\"day\";r=0"));
+    assert_eq!(response.header("ratelimit-policy"), Some("\"day\";q=100;w=86400"));
+    let expected = json!({
+        "plan": "pro",
+        "scopes": ["read", "export", "watchlist", "alerts", "portfolio", "feeds", "mcp"],
+        "requests": {"used": 100, "limit": 100},
+        "exports": {"used": 0, "limit": 50},
+        "resetsAt": response.json()["resetsAt"],
+        "concurrentExports": 2,
+        "writesPerMinute": 600,
+        "activeRules": {"used": 0, "limit": 25},
+        "externalNames": {"used": 0, "limit": 100},
+        "watches": {"used": 1, "limit": response.json()["watches"]["limit"]},
+        "claims": {"used": 0, "limit": response.json()["claims"]["limit"]},
+    });
+    assert_eq!(response.json(), expected);
+    assert_eq!(server.client().get("/api/v1/account").status, 401);
+}
