@@ -266,7 +266,8 @@ impl ChangesReader {
         let as_of = AsOf { today, catch_days: app.catch_days };
         let is_filtered = asked.filter != Filter::open() || asked.view.is_some();
         let oldest = app.changes.oldest().saturating_sub(1);
-        let is_long = (is_filtered || asked.kinds != ChangeKinds::ALL)
+        let is_narrow = asked.kinds != ChangeKinds::ALL || asked.domain.is_some() || asked.watched;
+        let is_long = (is_filtered || is_narrow)
             && app.changes.newest().saturating_sub(since.max(oldest)) > SHORT_EVENTS;
         if is_long && !std::mem::take(&mut self.has_counted) {
             charge_more(&app, &self.caller, 1, app.clock.now()).await?;
@@ -278,7 +279,9 @@ impl ChangesReader {
             app.facts.apply(&index, || app.facts.visible(Some(&user)), &mut filter, today)?;
             let test = is_filtered.then(|| index.name_test(&filter, asked.view, as_of));
             let passes = |entry: &ChangeEntry<'_>| {
-                is_visible(entry, &user)
+                asked.domain.as_ref().is_none_or(|domain| domain.as_str() == entry.name)
+                    && is_visible(entry, &user)
+                    && (!asked.watched || user.watch(&entry.domain()).is_some())
                     && test.as_ref().is_none_or(|test: &NameTest<'_>| test.passes(entry.name))
             };
             let known = |entry: &ChangeEntry<'_>| Known::of(entry, &index, &app.store);

@@ -317,6 +317,18 @@ const EVENT: Parameter = query(
     "drops_tomorrow,renewed",
     "Kinds of events: any of these.",
 );
+const CHANGES_DOMAIN: Parameter = query(
+    "domain",
+    formatted("domain", NAME_OCTETS_MAX as u32),
+    "solar.com",
+    "Only events of this name.",
+);
+const CHANGES_WATCHED: Parameter = query(
+    "watched",
+    ParameterKind::OneOf { words: &["true", "false"], default: Some("false") },
+    "true",
+    "`true`: only events of names on your watchlist.",
+);
 const WAIT: Parameter = query(
     "wait",
     ParameterKind::Integer { min: 0, max: CHANGES_WAIT_SECONDS_MAX, default: Some(0) },
@@ -541,6 +553,8 @@ pub const OPERATIONS: &[Operation] = &[
         .parameters(filters![SHARED;
             SINCE,
             EVENT,
+            CHANGES_DOMAIN,
+            CHANGES_WATCHED,
             CHANGES_VIEW,
             limit(CHANGES_LIMIT_DEFAULT, CHANGES_LIMIT_MAX),
             WAIT,

@@ -55,6 +55,10 @@ pub struct ChangesQuery {
     pub since: Option<u64>,
     pub limit: u32,
     pub kinds: ChangeKinds,
+    /// The only name.
+    pub domain: Option<DomainName>,
+    /// Only names that the account watches.
+    pub watched: bool,
     /// Conditions on the current state of the names.
     pub filter: Filter,
     pub view: Option<View>,
@@ -159,6 +163,7 @@ impl<'a> Params<'a> {
     pub fn changes(&self, today: Day) -> Result<ChangesQuery, BadParameter> {
         let since = self.get("since")?.map(sequence).transpose();
         let kinds: Vec<ChangeKind> = self.list("event")?;
+        let domain = self.get("domain")?.map(DomainName::parse).transpose();
         let wait = self.integer("wait", 0..=CHANGES_WAIT_SECONDS_MAX)?.unwrap_or(0);
         let mut parsed = Parsed::new(SHARED, today, |name| self.get(name))?;
         if self.get("adult")?.is_none() {
@@ -169,6 +174,8 @@ impl<'a> Params<'a> {
             since: since.map_err(|what| BadParameter::new("since", what))?,
             limit: self.integer("limit", 1..=CHANGES_LIMIT_MAX)?.unwrap_or(CHANGES_LIMIT_DEFAULT),
             kinds: if kinds.is_empty() { ChangeKinds::ALL } else { kinds.into_iter().collect() },
+            domain: domain.map_err(|what| BadParameter::new("domain", what))?,
+            watched: self.flag("watched")?,
             view: self.view(&parsed)?,
             filter: parsed.filter,
             wait: Duration::from_secs(wait.into()),

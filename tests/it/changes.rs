@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use dropdex::vocab::day::Day;
 use dropdex::vocab::limits::STREAMS_PER_ACCOUNT;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::common::knot::Knot;
 use crate::common::rdap::{RdapServer, Says};
@@ -169,6 +169,8 @@ fn pages_have_the_events_of_lists_and_days() {
         ("limit=1001", 400, "invalid_value"),
         ("wait=31", 400, "invalid_value"),
         ("event=dropped", 400, "invalid_value"),
+        ("domain=com", 400, "invalid_value"),
+        ("watched=yes", 400, "invalid_value"),
         ("events=renewed", 400, "unknown_parameter"),
         ("since=1", 410, "changes_gone"),
     ] {
@@ -191,6 +193,20 @@ fn pages_have_the_events_of_lists_and_days() {
         [event(1, "drops_today", "wind.de"), event(2, "available", "wind.de")]
     );
     assert_eq!(told(&read(&mut client, newest, "")), told(&all[4..]));
+
+    // One name, or those on the watchlist.
+    let of = |name: &str| -> Vec<Value> {
+        all.iter().filter(|row| row["domain"] == name).cloned().collect()
+    };
+    for name in ["wind.de", "WIND.de"] {
+        assert_eq!(read(&mut client, 0, &format!("&domain={name}")), of("wind.de"), "{name}");
+    }
+    assert_eq!(read(&mut client, 0, "&domain=never-seen.com"), [] as [Value; 0]);
+    assert_eq!(read(&mut client, 0, "&watched=true"), [] as [Value; 0]);
+    let added = client.send("POST", "/api/v1/watchlist", &json!({"domainName": "wind.de"}));
+    assert_eq!(added.status, 201, "{}", added.text());
+    assert_eq!(read(&mut client, 0, "&watched=true"), of("wind.de"));
+    assert_eq!(read(&mut client, 0, "&watched=false"), all);
 }
 
 #[test]
