@@ -296,7 +296,7 @@ async function explain(row) {
   const parts = document.createElement("tr");
   parts.className = "parts-row";
   const cell = parts.insertCell();
-  cell.colSpan = row.cells.length;
+  cell.colSpan = list().querySelector(".drops thead tr").cells.length;
   cell.append(Object.assign(document.createElement("p"), { textContent: row.querySelector(".why")?.textContent }));
   cell.insertAdjacentHTML("beforeend", await response.text());
   row.after(parts);

@@ -15,7 +15,7 @@ use crate::components::{
     ago, date_text, exit_word, fact_value, grouped, seen_class, seen_word, typo_of,
 };
 use crate::drops::Shown;
-use crate::drops::state::{DropsParams, FACTS};
+use crate::drops::state::{COLUMNS, DropsParams, FACTS};
 use crate::error::PageError;
 use crate::form::{Fields, Form};
 use crate::index::filter::SortKey;
@@ -162,14 +162,29 @@ pub fn fact_class(fact: &SourceColumn) -> &'static str {
 
 /// Renders the facts of a name.
 pub fn fact_cells(name: &str, shown: &Shown) -> Markup {
-    let values = if shown.facts.is_empty() { Vec::new() } else { shown.facts.of(name) };
+    if shown.facts.is_empty() {
+        return html! {};
+    }
+    let values = shown.facts.of(name);
+    let texts = shown.facts.columns().iter().zip(&values).map(|(fact, value)| {
+        let known = value.as_ref()?;
+        Some((known, fact_value(&known.value, fact.stored(), shown.today)))
+    });
+    let texts: Vec<_> = texts.collect();
+    let line = shown.facts.columns().iter().zip(&texts).filter_map(|(fact, text)| {
+        let (_, text) = text.as_ref()?;
+        Some(format!("{} {text}", fact.stored().name.replace('_', " ")))
+    });
+    let line: Vec<_> = line.collect();
     html! {
-        @for (fact, value) in shown.facts.columns().iter().zip(values) {
-            @match value {
-                Some(known) => td class=(fact_class(fact)) title={ "as of " (known.as_of) } { (fact_value(&known.value, fact.stored(), shown.today)) },
+        @for (fact, text) in shown.facts.columns().iter().zip(&texts) {
+            @match text {
+                Some((known, text)) => td class=(fact_class(fact)) title={ "as of " (known.as_of) } { (text) },
                 None => td class=(fact_class(fact)) { span.soft { "–" } },
             }
         }
+        // A phone has room for one line.
+        td.line { @if line.is_empty() { "–" } @else { (line.join(" · ")) } }
     }
 }
 
@@ -215,9 +230,10 @@ pub fn picker(shown: &Shown) -> Markup {
                         (word(column))
                     }
                 }
-                @if !shown.known_facts.is_empty() {
+                @let known = shown.visible.names();
+                @if !known.is_empty() {
                     b { "Facts" }
-                    @for name in &shown.known_facts {
+                    @for name in &known {
                         label {
                             input type="checkbox" name="fact" value=(name) checked[is_shown(name)];
                             (name)
@@ -257,7 +273,7 @@ pub async fn choose(
     let next = local_path(Some(sent.text("next")));
     let next = if next == "/" || next.starts_with("/?") {
         let state = DropsParams::of(&Fields::from_query(next.strip_prefix("/?")));
-        state.with(&[(FACTS, &facts), ("offset", state.get("offset"))]).path()
+        state.with(&[(FACTS, &facts), (COLUMNS, ""), ("offset", state.get("offset"))]).path()
     } else {
         next.to_owned()
     };

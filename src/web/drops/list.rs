@@ -12,7 +12,7 @@ use crate::drops::state::{DropsParams, FACTS, ROW_CHOICES, ROWS};
 use crate::drops::words::Chip;
 use crate::drops::{
     BEST_OF_DAY, BestOfDay, DropsResults, FIRST_ROWS, HIGH, Listing, RowsPart, Shown, Tab, bulk,
-    chips, columns,
+    chips, columns, sets,
 };
 use crate::index::filter::{Sort, SortKey};
 use crate::index::query::rows::{DropRow, Lifecycle};
@@ -39,6 +39,7 @@ pub fn show(shown: &Shown, found: &Result<DropsResults<'_>, String>) -> Markup {
                 @if let Ok(found) = found {
                     div.top { (tabs(state, found)) (tools(shown, found)) }
                     @if !found.days.is_empty() { (days(shown, found)) }
+                    (sets::show(shown))
                 }
             }
             div #rows {
@@ -263,7 +264,7 @@ fn table(shown: &Shown, sort: Sort, body: &Markup) -> Markup {
         head_of(class, word, about, key, key.as_str())
     };
     html! {
-        table.drops {
+        table.drops.by-facts[!shown.facts.is_empty()] {
             caption.hidden { "Drops" }
             thead {
                 tr {

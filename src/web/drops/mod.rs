@@ -8,6 +8,7 @@ mod chips;
 mod columns;
 mod list;
 pub mod saved;
+mod sets;
 mod side;
 pub mod state;
 pub mod words;
@@ -39,7 +40,7 @@ use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::checks::{Checked, Checks};
 use crate::service::error::ApiError;
-use crate::service::fact_book::ShownFacts;
+use crate::service::fact_book::{ShownFacts, VisibleFacts};
 use crate::service::work;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::viewer::Viewer;
@@ -102,14 +103,14 @@ async fn list_drops(
             .member
             .as_ref()
             .and_then(|member| Some((web.app.reach.checks.clone()?, member.caller.account))),
-        columns: columns::chosen(owned.as_deref(), &headers),
+        columns: state.columns().unwrap_or_else(|| columns::chosen(owned.as_deref(), &headers)),
         part: match wanted {
             Wanted::Rows => RowsPart::Rest,
             _ if sent.text("rows") == "all" => RowsPart::All,
             _ => RowsPart::First,
         },
         facts: ShownFacts::default(),
-        known_facts: Vec::new(),
+        visible: VisibleFacts::default(),
         hidden: HiddenRows { are_shown: sent.text("hidden") == "show", left_out: Cell::new(0) },
         owned,
         state,
@@ -118,9 +119,8 @@ async fn list_drops(
     let timer = QueryTimer::start(if is_text { QueryKind::Substring } else { QueryKind::Drops });
     let app = web.app.clone();
     let make = move || {
-        let visible = app.visible_facts();
-        shown.known_facts = visible.names();
-        let facts = shown.state.fact_names().and_then(|names| visible.shown(&names));
+        shown.visible = app.visible_facts();
+        let facts = shown.state.fact_names().and_then(|names| shown.visible.shown(&names));
         let facts = facts.map(|facts| shown.facts = facts).map_err(ApiError::from);
         if wanted == Wanted::Rows {
             let listing = find_rows(&app, &index, &shown, as_of, timer)?;
@@ -209,8 +209,8 @@ struct Shown {
     columns: Columns,
     /// The facts that rows show.
     facts: ShownFacts,
-    /// Names of the facts that the viewer may see.
-    known_facts: Vec<String>,
+    /// All facts that the viewer may see.
+    visible: VisibleFacts,
     part: RowsPart,
     /// Watches, rules and claims of the viewer; `None` if not logged in.
     owned: Option<Arc<UserData>>,

@@ -11,6 +11,7 @@ use crate::index::filter::DropFilter;
 use crate::query::conditions::{CONDITIONS, Condition};
 use crate::query::error::BadParameter;
 use crate::query::params::{Limits, Params};
+use crate::vocab::columns::Columns;
 use crate::vocab::day::Day;
 use crate::vocab::fact::FactName;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
@@ -40,8 +41,12 @@ const PLACE: [&str; 10] = [
     "offset",
 ];
 
-/// The facts that rows show: neither a filter nor a part of the list.
+/// The facts that rows show.
 pub const FACTS: &str = "facts";
+/// The other columns that rows show, in the text form of [`Columns`]; without it, the columns that the viewer chose.
+pub const COLUMNS: &str = "columns";
+/// Parameters about columns: neither filters nor a part of the list.
+const SHOWN: [&str; 2] = [FACTS, COLUMNS];
 
 /// Values that have no effect as filters.
 const OPEN: [(&str, &str); 6] = [
@@ -62,7 +67,7 @@ static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
         .copied()
         .chain(filters)
         .chain(PLACE[2..].iter().copied())
-        .chain([FACTS])
+        .chain(SHOWN)
         .collect()
 });
 
@@ -130,7 +135,7 @@ impl DropsParams {
     /// Whether a parameter is a filter, and not one that sorts, pages or selects a part of the
     /// list.
     pub fn filters_by(name: &str) -> bool {
-        !PLACE.contains(&name) && name != FACTS
+        !PLACE.contains(&name) && !SHOWN.contains(&name)
     }
 
     /// Returns the state with other values, on its first page. An empty value removes a parameter.
@@ -159,8 +164,8 @@ impl DropsParams {
     /// Returns the filters that a rule or a saved search stores, without view, order and page.
     #[must_use]
     pub fn conditions(&self) -> DropsParams {
-        let none = ["view", "sort", "order", "limit", "offset", FACTS].map(|name| (name, ""));
-        let kept = self.with(&none);
+        let none = ["view", "sort", "order", "limit", "offset"].into_iter().chain(SHOWN);
+        let kept = self.with(&none.map(|name| (name, "")).collect::<Vec<_>>());
         match (self.get("stage"), self.get("view")) {
             ("", "all") => kept.with(&[("stage", &Stage::NAMES.join(","))]),
             ("", "today") => kept.with(&[("dropped_from", "today"), ("dropped_to", "today")]),
@@ -239,6 +244,12 @@ impl DropsParams {
         Params::from_pairs(&[(FACTS, self.get(FACTS))]).fact_names()
     }
 
+    /// Returns the columns beside the facts, if the address chooses them.
+    pub fn columns(&self) -> Option<Columns> {
+        let text = self.get(COLUMNS);
+        (!text.is_empty()).then(|| Columns::from(text.to_owned()))
+    }
+
     /// URL of this state.
     pub fn path(&self) -> String {
         self.path_at("/", &[])
@@ -264,7 +275,7 @@ impl DropsParams {
 
     /// URL of the CSV file of all results, up to the export limit.
     pub fn csv(&self) -> String {
-        let all = self.with(&[("limit", "")]);
+        let all = self.with(&[("limit", ""), (COLUMNS, "")]);
         all.path_at("/api/export/drops", &[("limit", &EXPORT_ROWS_MAX.to_string())])
     }
 
@@ -369,6 +380,11 @@ mod tests {
             "/?view=today&tld=com&min_dqs=80&q=so&sort=length"
         );
         assert_eq!(shown.unfiltered().path(), "/?view=today&sort=length");
+        let columns = shown.with(&[(FACTS, "a.b"), (COLUMNS, "due.state")]);
+        assert_eq!(columns.columns().map(|it| it.to_string()).as_deref(), Some("due.state"));
+        assert_eq!((columns.conditions(), shown.columns()), (shown.conditions(), None));
+        assert_eq!(columns.anywhere().path(), "/?tld=com&q=so&facts=a.b&columns=due.state");
+        assert_eq!(columns.with(&[(FACTS, "")]).csv(), shown.csv());
         assert_eq!(shown.soon().path(), "/?tld=com&q=so&release_from=tomorrow&release_to=%2B7d");
         assert_eq!(
             shown.csv(),

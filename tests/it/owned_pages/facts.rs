@@ -1,7 +1,10 @@
 //! The page of facts: files sent by a form, descriptions of unknown files, and removal.
 
-use super::person::between;
+use std::time::Duration;
+
+use super::person::{Page, Person, between};
 use super::{HTML, World};
+use crate::common::wait;
 
 const MAJESTIC: &str = "\
 Item,TrustFlow,CitationFlow,Title,RootDomainIPAddress,LastCrawlDate
@@ -92,4 +95,61 @@ fn columns_of_an_unknown_file_are_described_without_its_cells() {
     let mut bad = form("acme.visits:int");
     bad[0].1 = "nothing";
     assert_eq!(ann.post("/account/facts/mapping", &bad).status, 404);
+}
+
+/// Returns the target of the link with these words.
+#[track_caller]
+fn link(page: &Page, words: &str) -> String {
+    let end = format!(">{words}<");
+    let before = page.text.split_once(&end).unwrap_or_else(|| panic!("no link {words}")).0;
+    let target = before.rsplit_once("href=\"").expect("a link").1;
+    target.split('"').next().expect("a target").replace("&amp;", "&")
+}
+
+/// Adds a file of facts to a server, and waits until it has a fact of it.
+fn add_to_server(world: &World, file: &str, fact: &str) {
+    let path = world.site.write("server.csv", file);
+    world.site.ok(&["facts", "add", path.to_str().expect("UTF-8")]);
+    let mut nobody = Person::nobody(&world.server);
+    let shown = format!("value=\"{fact}\"");
+    wait::until(Duration::from_secs(20), fact, || nobody.get("/").text.contains(&shown));
+}
+
+#[test]
+fn a_link_shows_a_set_of_columns() {
+    let world = World::new();
+    let mut nobody = Person::nobody(&world.server);
+    let acme = "domain,acme.note,acme.paid:money:USD\nsolar.com,bought twice,12.50\n";
+    add_to_server(&world, acme, "acme.note");
+    let mut ann = world.person("ann@example.com", "core");
+    let all = ann.get("/?view=all&sort=name");
+    all.assert_lacks(">Links<");
+    assert_eq!(
+        link(&all, "Markets"),
+        "/?view=all&sort=name&facts=acme.paid&columns=due",
+        "amounts are about markets"
+    );
+    ann.upload("/account/facts", &[("date_order", "dmy")], MAJESTIC);
+
+    let all = ann.get("/?view=all&sort=name&tld=com&offset=1");
+    let links = ann.get(&link(&all, "Links"));
+    for words in ["majestic.tf", "majestic.cf", "24 of 100", "majestic.crawled", "Majestic"] {
+        links.assert_says(200, words);
+    }
+    links.assert_lacks(">acme.paid</a>");
+    links.assert_lacks("<th class=\"length\"");
+    assert_eq!(link(&links, "Mine"), link(&all, "Links"), "only the tool's facts are Ann's own");
+    assert_eq!(link(&links, "Letters</a>"), "/?view=all&tld=com&sort=name&offset=1");
+    let letters = ann.get(&link(&links, "Letters</a>")).text;
+    assert!(letters.contains("<th class=\"length\"") && !letters.contains(">majestic.tf</a>"));
+    // The address alone has the columns; a choice of others ends them.
+    let chosen = [("next", link(&links, "Links")), ("column", "length".to_owned())];
+    let chosen: Vec<_> = chosen.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    ann.post("/columns", &chosen).assert_goes_to("/?view=all&tld=com&sort=name&offset=1");
+
+    let page = nobody.get("/");
+    page.assert_lacks(">Links<");
+    page.assert_lacks(">Mine<");
+    page.assert_lacks("Add facts");
+    assert_eq!(link(&page, "Markets"), "/?facts=acme.paid&columns=due");
 }

@@ -1,0 +1,93 @@
+//! Sets of columns. A link shows the facts of link tools, of markets or of the viewer's own sources in place of the
+//! columns about letters; its parameters are those of the column picker, so no choice is stored.
+
+use std::sync::Arc;
+
+use maud::{Markup, html};
+
+use crate::drops::Shown;
+use crate::drops::state::{COLUMNS, DropsParams, FACTS};
+use crate::facts_file::store::StoredColumn;
+use crate::service::fact_book::Source;
+use crate::vocab::fact::FactType;
+use crate::vocab::named::named_enum;
+
+/// Sources about links to a name.
+const LINK_SOURCES: [&str; 7] =
+    ["ahrefs", "archive", "cc", "expireddomains", "majestic", "moz", "spamzilla"];
+/// The source of what auction houses state (`data/docs/facts.md`).
+const MARKET: &str = "market";
+/// Facts of a set, which fit on a wide screen.
+const FACTS_MAX: usize = 10;
+/// The columns of a set beside its facts.
+const BESIDE_FACTS: &str = "due";
+
+named_enum! {
+    /// A set of columns.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Set {
+        /// The columns that the viewer chose, without facts.
+        Letters = "Letters",
+        Links = "Links",
+        Markets = "Markets",
+        Mine = "Mine",
+    }
+}
+
+impl Set {
+    fn has(self, source: &Source, column: &StoredColumn) -> bool {
+        let is_of_links = LINK_SOURCES.contains(&source.name());
+        match self {
+            Set::Letters => false,
+            Set::Links => is_of_links,
+            Set::Markets => {
+                source.name() == MARKET || column.kind == FactType::Money && !is_of_links
+            }
+            Set::Mine => source.is_own,
+        }
+    }
+
+    /// Returns the names of the facts, those of markets first. If there are too many, every source keeps its first
+    /// ones.
+    fn facts(self, sources: &[Arc<Source>]) -> Vec<String> {
+        let mut facts = Vec::new();
+        for source in sources {
+            let order = (source.name() != MARKET, source.name());
+            let columns = source.edition.meta().columns.iter();
+            let columns = columns.filter(|column| self.has(source, column));
+            facts.extend(columns.enumerate().map(|(place, column)| (place, order, &column.name)));
+        }
+        facts.sort();
+        facts.truncate(FACTS_MAX);
+        facts.sort_by_key(|(place, order, _)| (*order, *place));
+        facts.into_iter().map(|(_, (_, source), fact)| format!("{source}.{fact}")).collect()
+    }
+
+    /// Returns the list with these columns.
+    fn with(self, state: &DropsParams, facts: &str) -> DropsParams {
+        let columns = if self == Set::Letters { "" } else { BESIDE_FACTS };
+        state.with(&[(FACTS, facts), (COLUMNS, columns), ("offset", state.get("offset"))])
+    }
+}
+
+/// Renders links to the sets that have facts; nothing if none has.
+pub fn show(shown: &Shown) -> Markup {
+    let state = &shown.state;
+    let sets = Set::ALL.into_iter().map(|set| (set, set.facts(shown.visible.sources())));
+    let sets: Vec<_> =
+        sets.filter(|(set, facts)| *set == Set::Letters || !facts.is_empty()).collect();
+    if sets.len() == 1 {
+        return html! {};
+    }
+    html! {
+        nav.sets aria-label="Columns" {
+            ul {
+                @for (set, facts) in sets {
+                    @let there = set.with(state, &facts.join(","));
+                    li { a href=(there.path()) aria-current=[(there == *state).then_some("true")] { (set) } }
+                }
+            }
+            @if shown.owned.is_some() { a href="/account/facts" { "Add facts" } }
+        }
+    }
+}
