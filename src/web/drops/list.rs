@@ -11,8 +11,8 @@ use crate::components::{
 use crate::drops::state::{DropsParams, FACTS, ROW_CHOICES, ROWS};
 use crate::drops::words::Chip;
 use crate::drops::{
-    BEST_OF_DAY, BestOfDay, DropsResults, FIRST_ROWS, HIGH, Listing, RowsPart, Shown, Tab, bulk,
-    chips, columns, sets,
+    BEST_OF_DAY, BestOfDay, DropsResults, FIRST_ROWS, HIGH, Listing, RowsPart, Shown, Tab,
+    TabPlace, bulk, chips, columns, sets,
 };
 use crate::index::filter::{Sort, SortKey};
 use crate::index::query::rows::{DropRow, Lifecycle};
@@ -97,10 +97,10 @@ fn tabs(state: &DropsParams, found: &DropsResults<'_>) -> Markup {
     html! {
         nav aria-label="View" {
             ul.tabs {
-                @for (tab, count) in Tab::ALL.into_iter().zip(found.tabs) {
+                @for TabPlace { tab, state, names } in &found.tabs {
                     li {
-                        a href=(tab.with(state).path()) aria-current=[(here == Some(tab)).then_some("page")] {
-                            (tab.word()) " " span.count { (total(count)) }
+                        a href=(state.path()) aria-current=[(here == Some(*tab)).then_some("page")] {
+                            (tab.word()) " " span.count { (total(*names)) }
                         }
                     }
                 }
@@ -171,7 +171,7 @@ fn days(shown: &Shown, found: &DropsResults<'_>) -> Markup {
             ul {
                 li {
                     a href=(if is_all { state.soon() } else { state.anywhere() }.path()) aria-current=[is_all.then_some("true")] {
-                        "All " (found.days.len()) " days " span { (total(found.tabs[0])) }
+                        "All " (found.days.len()) " days " span { (total(found.soon())) }
                     }
                 }
                 @for (day, count) in &found.days {
@@ -423,7 +423,7 @@ fn beyond(shown: &Shown, offset: u32, total: u32) -> Markup {
 
 fn empty(shown: &Shown, found: &DropsResults<'_>) -> Markup {
     let state = &shown.state;
-    let others = || Tab::ALL.into_iter().zip(found.tabs).filter(|(_, count)| count.count() > 0);
+    let others = || found.tabs.iter().filter(|it| it.names.count() > 0);
     html! {
         div.panel.empty {
             @if state.is_filtered() { h2 { "No names match these filters" } }
@@ -438,8 +438,8 @@ fn empty(shown: &Shown, found: &DropsResults<'_>) -> Markup {
             @if others().next().is_some() {
                 p { "In other tabs:" }
                 ul.ways {
-                    @for (tab, count) in others() {
-                        li { a href=(tab.with(state).path()) { span { (tab.word()) } " " b { (totalled(count, "name")) } } }
+                    @for TabPlace { tab, state, names } in others() {
+                        li { a href=(state.path()) { span { (tab.word()) } " " b { (totalled(*names, "name")) } } }
                     }
                 }
             }

@@ -51,9 +51,8 @@ use crate::vocab::ids::AccountId;
 use crate::vocab::limits::DROPS_OFFSET_MAX;
 use crate::vocab::name::DomainName;
 use crate::vocab::plan::Plan;
-use crate::vocab::stage::Stage;
 use saved::Counted;
-use state::{DAYS_AHEAD, DropsParams};
+use state::{AUCTION_END, AUCTIONS, COLUMNS, DAYS_AHEAD, DropsParams, FACTS};
 
 /// Number of names for each day of the digest.
 const BEST_OF_DAY: u32 = 12;
@@ -268,8 +267,8 @@ impl Shown {
 /// Results of the index for a page.
 struct DropsResults<'a> {
     listing: Listing<'a>,
-    /// Number of matching names for each tab, in the order of [`Tab::ALL`].
-    tabs: [Total; 4],
+    /// The tabs that the viewer sees, in their order.
+    tabs: Vec<TabPlace>,
     /// Number of releases on each of the next days; empty on other tabs.
     days: Vec<(Day, Total)>,
     facets: Vec<(Facet, Vec<FacetValue>)>,
@@ -285,10 +284,23 @@ impl DropsResults<'_> {
     /// Number of names on all pages of the list.
     fn total(&self) -> Total {
         match &self.listing {
-            Listing::Digest(_) => self.tabs[0],
+            Listing::Digest(_) => self.soon(),
             Listing::Rows { total, .. } => *total,
         }
     }
+
+    /// Number of matching names that drop soon.
+    fn soon(&self) -> Total {
+        let soon = self.tabs.iter().find(|it| it.tab == Tab::Soon);
+        soon.map_or(Total::Exact(0), |it| it.names)
+    }
+}
+
+/// A tab with the names that its link shows.
+struct TabPlace {
+    tab: Tab,
+    state: DropsParams,
+    names: Total,
 }
 
 enum Listing<'a> {
@@ -327,17 +339,20 @@ enum Tab {
     Soon,
     Dropped,
     Redemption,
+    /// Offers of auction houses.
+    Auctions,
     Archive,
 }
 
 impl Tab {
-    const ALL: [Tab; 4] = [Tab::Soon, Tab::Dropped, Tab::Redemption, Tab::Archive];
+    const ALL: [Tab; 5] = [Tab::Soon, Tab::Dropped, Tab::Redemption, Tab::Auctions, Tab::Archive];
 
     fn word(self) -> &'static str {
         match self {
             Tab::Soon => "Dropping soon",
             Tab::Dropped => "Just dropped",
             Tab::Redemption => "In redemption",
+            Tab::Auctions => "Auctions",
             Tab::Archive => "Archive",
         }
     }
@@ -348,31 +363,31 @@ impl Tab {
         match (state.get("stage"), state.get("view")) {
             ("catchable", _) => Some(Tab::Dropped),
             ("redemption", _) => Some(Tab::Redemption),
+            ("", AUCTIONS) => Some(Tab::Auctions),
             ("", "all") => Some(Tab::Archive),
             ("", "") => Some(Tab::Soon),
             _ => None,
         }
     }
 
-    /// Returns the filters of `state` on this tab.
-    fn with(self, state: &DropsParams) -> DropsParams {
-        let state = state.anywhere();
-        match self {
+    /// Returns the filters of `state` on this tab; `None` if the viewer does not see it.
+    fn with(self, state: &DropsParams, visible: &VisibleFacts) -> Option<DropsParams> {
+        // The columns of auctions belong to their tab.
+        let is_left = Tab::of(state) == Some(Tab::Auctions);
+        let without: &[_] = if is_left { &[(FACTS, ""), (COLUMNS, "")] } else { &[] };
+        let state = state.anywhere().with(without);
+        Some(match self {
             Tab::Soon => state,
             Tab::Dropped => state.with(&[("stage", "catchable")]),
             Tab::Redemption => state.with(&[("stage", "redemption")]),
+            Tab::Auctions => {
+                visible.names().iter().find(|name| *name == AUCTION_END)?;
+                let sort = format!("fact:{AUCTION_END}");
+                let state = state.with(&[("view", AUCTIONS), ("sort", &sort), ("order", "asc")]);
+                sets::markets(&state, visible)
+            }
             Tab::Archive => state.with(&[("view", "all")]),
-        }
-    }
-
-    /// Returns the filter of the names of this tab that pass the conditions of `filter`.
-    fn names(self, filter: &DropFilter, today: Day) -> DropFilter {
-        match self {
-            Tab::Soon => soon(filter, today.plus(1), today.plus(DAYS_AHEAD)),
-            Tab::Dropped => part(filter, View::Stage(Stage::Catchable), DayRange::default()),
-            Tab::Redemption => part(filter, View::Stage(Stage::Redemption), DayRange::default()),
-            Tab::Archive => part(filter, View::All, DayRange::default()),
-        }
+        })
     }
 }
 
@@ -403,9 +418,13 @@ fn find<'a>(
     let (state, today) = (&shown.state, as_of.today);
     let mut filter = state.listed().filter(today)?;
     app.apply_drop_facts(index, &mut filter, today)?;
-    let mut tabs = [Total::Exact(0); 4];
-    for (count, tab) in tabs.iter_mut().zip(Tab::ALL) {
-        *count = index.estimate_drops(&tab.names(&filter, today), as_of)?;
+    let mut tabs = Vec::with_capacity(Tab::ALL.len());
+    for tab in Tab::ALL {
+        let Some(state) = tab.with(state, &shown.visible) else { continue };
+        let mut filter = state.listed().filter(today)?;
+        app.apply_drop_facts(index, &mut filter, today)?;
+        let names = index.estimate_drops(&filter, as_of)?;
+        tabs.push(TabPlace { tab, state, names });
     }
     let facets = index.facets(&filter, &FACETS, as_of, Counting::Estimate)?;
     let listing = listing(index, shown, &filter, as_of)?;
@@ -524,7 +543,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tab_counts_the_names_that_its_link_shows() {
+    fn a_day_has_the_names_that_its_link_shows() {
         let today: Day = "2026-11-22".parse().expect("a day");
         let rows = |filter: DropFilter| (filter.common, filter.view, filter.contains);
         let place = "view=today&sort=length&dropped_to=today&offset=100";
@@ -532,13 +551,23 @@ mod tests {
         for query in [filters.to_owned(), format!("{filters}&{place}")] {
             let state = DropsParams::of(&Fields::from_query(Some(&query)));
             let filter = state.listed().filter(today).expect("valid");
-            for tab in Tab::ALL {
-                let shown = tab.with(&state).listed().filter(today).expect("valid");
-                assert_eq!(rows(tab.names(&filter, today)), rows(shown), "{tab:?} {query}");
-            }
             let day = today.plus(3);
             let shown = state.on_day(day).filter(today).expect("valid");
             assert_eq!(rows(soon(&filter, day, day)), rows(shown), "{query}");
+        }
+    }
+
+    #[test]
+    fn a_tab_is_where_its_link_leads() {
+        let visible = VisibleFacts::default();
+        for query in ["tld=com&offset=100", "view=auctions&sort=fact:market.ends&facts=market.name"]
+        {
+            let state = DropsParams::of(&Fields::from_query(Some(query)));
+            for tab in Tab::ALL.into_iter().filter(|tab| *tab != Tab::Auctions) {
+                let there = tab.with(&state, &visible).expect("all see it");
+                assert_eq!((Tab::of(&there), there.get(FACTS)), (Some(tab), ""), "{query}");
+            }
+            assert_eq!(Tab::Auctions.with(&state, &visible), None, "no source is here");
         }
     }
 }

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use crate::drops::Shown;
 use crate::drops::state::{COLUMNS, DropsParams, FACTS};
 use crate::facts_file::store::StoredColumn;
-use crate::service::fact_book::Source;
+use crate::service::fact_book::{Source, VisibleFacts};
 use crate::vocab::fact::FactType;
 use crate::vocab::named::named_enum;
 
@@ -68,6 +68,11 @@ impl Set {
         let columns = if self == Set::Letters { "" } else { BESIDE_FACTS };
         state.with(&[(FACTS, facts), (COLUMNS, columns), ("offset", state.get("offset"))])
     }
+}
+
+/// Returns the list with the columns of markets.
+pub fn markets(state: &DropsParams, visible: &VisibleFacts) -> DropsParams {
+    Set::Markets.with(state, &Set::Markets.facts(visible.sources()).join(","))
 }
 
 /// Renders links to the sets that have facts; nothing if none has.

@@ -41,6 +41,13 @@ const PLACE: [&str; 10] = [
     "offset",
 ];
 
+/// The view of offers of auction houses, which the API expresses by a condition: [`OFFERS`].
+pub const AUCTIONS: &str = "auctions";
+/// The fact by which a name is at auction: the day on which its offer ends.
+pub const AUCTION_END: &str = "market.ends";
+/// The condition of offers that have not ended.
+const OFFERS: &str = "market.ends:today..";
+
 /// The facts that rows show.
 pub const FACTS: &str = "facts";
 /// The other columns that rows show, in the text form of [`Columns`]; without it, the columns that the viewer chose.
@@ -168,6 +175,7 @@ impl DropsParams {
         let kept = self.with(&none.map(|name| (name, "")).collect::<Vec<_>>());
         match (self.get("stage"), self.get("view")) {
             ("", "all") => kept.with(&[("stage", &Stage::NAMES.join(","))]),
+            ("", AUCTIONS) => kept.with(&[("fact", &self.facts_of_offers())]),
             ("", "today") => kept.with(&[("dropped_from", "today"), ("dropped_to", "today")]),
             _ => kept,
         }
@@ -227,12 +235,30 @@ impl DropsParams {
         CONDITIONS.iter().any(|it| reads(it) && !self.get(it.parameter).is_empty())
     }
 
+    /// Returns the conditions on facts with that of offers.
+    fn facts_of_offers(&self) -> String {
+        match self.get("fact") {
+            "" => OFFERS.to_owned(),
+            facts => format!("{facts},{OFFERS}"),
+        }
+    }
+
+    /// Returns the same rows in parameters of the API.
+    fn in_api(&self) -> DropsParams {
+        if self.get("view") != AUCTIONS {
+            return self.clone();
+        }
+        let (facts, offset) = (self.facts_of_offers(), self.get("offset"));
+        self.with(&[("view", "all"), ("fact", &facts), ("offset", offset)])
+    }
+
     /// Validates the parameters like the API.
     ///
     /// # Errors
     /// The first invalid parameter.
     pub fn filter(&self, today: Day) -> Result<DropFilter, BadParameter> {
-        let parameters: Vec<_> = self.parameters().collect();
+        let state = self.in_api();
+        let parameters: Vec<_> = state.parameters().collect();
         Params::from_pairs(&parameters).drops(LIMITS, today)
     }
 
@@ -275,7 +301,7 @@ impl DropsParams {
 
     /// URL of the CSV file of all results, up to the export limit.
     pub fn csv(&self) -> String {
-        let all = self.with(&[("limit", ""), (COLUMNS, "")]);
+        let all = self.in_api().with(&[("limit", ""), (COLUMNS, "")]);
         all.path_at("/api/export/drops", &[("limit", &EXPORT_ROWS_MAX.to_string())])
     }
 
@@ -365,6 +391,20 @@ mod tests {
             let refused = state(sent).filter(TODAY).expect_err(sent);
             assert_eq!(refused.name, parameter);
         }
+    }
+
+    #[test]
+    fn auctions_are_a_condition_of_the_api() {
+        let auctions = state("view=auctions&tld=com&fact=a.b:1..&sort=fact:market.ends&order=asc");
+        let fact = "fact=a.b:1..,market.ends:today..";
+        let asked = format!("view=all&tld=com&{fact}&sort=fact:market.ends&order=asc");
+        let filter = Params::new(Some(&asked)).drops(LIMITS, TODAY).expect("valid");
+        assert_eq!(auctions.filter(TODAY).expect("valid"), filter);
+        assert_eq!(auctions.filters().count(), 2, "the condition cannot be removed");
+        let fact = "a.b%3A1..%2Cmarket.ends%3Atoday..";
+        assert_eq!(auctions.conditions().path(), format!("/?tld=com&fact={fact}"));
+        assert!(auctions.csv().contains(&format!("view=all&tld=com&fact={fact}&sort=")));
+        assert_eq!(auctions.anywhere().path(), "/?tld=com&fact=a.b%3A1..");
     }
 
     #[test]

@@ -100,7 +100,7 @@ fn columns_of_an_unknown_file_are_described_without_its_cells() {
 /// Returns the target of the link with these words.
 #[track_caller]
 fn link(page: &Page, words: &str) -> String {
-    let end = format!(">{words}<");
+    let end = format!(">{words}");
     let before = page.text.split_once(&end).unwrap_or_else(|| panic!("no link {words}")).0;
     let target = before.rsplit_once("href=\"").expect("a link").1;
     target.split('"').next().expect("a target").replace("&amp;", "&")
@@ -152,4 +152,29 @@ fn a_link_shows_a_set_of_columns() {
     page.assert_lacks(">Mine<");
     page.assert_lacks("Add facts");
     assert_eq!(link(&page, "Markets"), "/?facts=acme.paid&columns=due");
+}
+
+#[test]
+fn auctions_are_a_tab_once_markets_are_known() {
+    let world = World::new();
+    let mut nobody = Person::nobody(&world.server);
+    nobody.get("/").assert_lacks("Auctions");
+    let rows =
+        "solar.com,godaddy,62,2026-03-20\nteapots.net,sedo,5,2026-03-14\nfresh.com,,9,2026-03-15\n";
+    let head = "domain,market.name:enum,market.price:money:USD,market.ends:date";
+    add_to_server(&world, &format!("{head}\n{rows}"), "market.ends");
+
+    let first = nobody.get("/?tld=com");
+    first.assert_says(200, "Auctions 2");
+    let tab = link(&first, "Auctions <span class=\"count\"");
+    let auctions = nobody.get(&tab);
+    assert_eq!(auctions.chosen_by(), ["fresh.com", "solar.com"], "the first to end comes first");
+    for words in ["market.price", "62.00 USD", "godaddy"] {
+        auctions.assert_says(200, words);
+    }
+    assert!(auctions.text.contains("aria-sort=\"ascending\""), "{}", auctions.visible());
+    // Other tabs have the columns of the viewer again.
+    assert_eq!(link(&auctions, "Archive <span class=\"count\""), "/?view=all&tld=com");
+    let rule = between(&auctions.text, "href=\"/alerts/new?", "\"");
+    assert_eq!(rule, "tld=com&amp;fact=market.ends%3Atoday..");
 }
