@@ -13,6 +13,7 @@ use compact_str::CompactString;
 use crate::account_turns::OneAtATime;
 use crate::accounts::{OwnFacts, UserData};
 use crate::error::ApiError;
+use crate::fact_topic::Topic;
 use crate::facts_file::Value;
 use crate::facts_file::published::FactsFolder;
 use crate::facts_file::store::{Edition, Licence, StoreError, StoredColumn, StoredRow};
@@ -37,6 +38,8 @@ const IN_USE: Duration = Duration::from_secs(60);
 const TRIED_AGAIN: Duration = Duration::from_secs(600);
 /// Facts that an error lists.
 const FACTS_SHOWN: usize = 30;
+/// The column with the day on which an offer ends.
+const END: &str = "ends";
 
 /// A file of the folder, as last seen.
 type Stamp = (PathBuf, Option<SystemTime>, u64);
@@ -354,9 +357,16 @@ pub struct VisibleFacts {
 pub struct FactValue {
     pub value: Value,
     pub as_of: Day,
+    /// The last day on which it is current.
+    until: Day,
 }
 
 impl FactValue {
+    /// Returns true if the value may have changed a lot by this day.
+    pub fn is_outdated(&self, today: Day) -> bool {
+        self.until < today
+    }
+
     /// Returns true if the fact is about a registration before the one that followed the drop of this day.
     pub fn is_before(&self, dropped: Option<Day>) -> bool {
         dropped.is_some_and(|dropped| self.as_of < dropped)
@@ -497,12 +507,9 @@ impl VisibleFacts {
         let mut all = Vec::new();
         for source in &self.sources {
             let Some(row) = source.row(name)? else { continue };
-            let as_of = source.edition.as_of(&row);
             let columns = source.edition.meta().columns.iter();
-            let values = columns.zip(source.edition.values(&row));
-            all.extend(values.filter_map(|(column, value)| {
-                Some((&**source, column, FactValue { value: value?, as_of }))
-            }));
+            let values = columns.zip(source.values(&row));
+            all.extend(values.filter_map(|(column, value)| Some((&**source, column, value?))));
         }
         Ok(all)
     }
@@ -515,6 +522,19 @@ impl Source {
             KeyKind::Label | KeyKind::Word => name.label(),
         };
         self.edition.row(key.as_bytes())
+    }
+
+    /// Returns the values of a row, by column.
+    fn values(&self, row: &StoredRow) -> Vec<Option<FactValue>> {
+        let (as_of, values) = (self.edition.as_of(row), self.edition.values(row));
+        let columns = self.edition.meta().columns.iter();
+        let end = columns.zip(&values).find_map(|(column, value)| match value {
+            Some(Value::Date(end)) if column.name == END => Some(*end),
+            _ => None,
+        });
+        let until = Topic::of(self.name()).current_until(as_of, end);
+        let known = |value: Option<Value>| Some(FactValue { value: value?, as_of, until });
+        values.into_iter().map(known).collect()
     }
 }
 
@@ -598,7 +618,7 @@ impl ShownFacts {
     pub fn of(&self, name: &str) -> Vec<Option<FactValue>> {
         let Ok(name) = DomainName::parse(name) else { return vec![None; self.columns.len()] };
         let mut values = vec![None; self.columns.len()];
-        let mut read: Option<(EditionId, Day, Vec<Option<Value>>)> = None;
+        let mut read: Option<(EditionId, Vec<Option<FactValue>>)> = None;
         for (to, shown) in values.iter_mut().zip(&self.columns) {
             let id = shown.source.id();
             if read.as_ref().is_none_or(|(of, ..)| *of != id) {
@@ -606,12 +626,10 @@ impl ShownFacts {
                     tracing::error!(error = %err, source = shown.source.name(), "facts cannot be read");
                     None
                 });
-                let edition = &shown.source.edition;
-                read = row.map(|row| (id, edition.as_of(&row), edition.values(&row)));
+                read = row.map(|row| (id, shown.source.values(&row)));
             }
-            *to = read.as_ref().filter(|(of, ..)| *of == id).and_then(|(_, as_of, values)| {
-                Some(FactValue { value: values[shown.column].clone()?, as_of: *as_of })
-            });
+            let known = read.as_ref().filter(|(of, _)| *of == id);
+            *to = known.and_then(|(_, values)| values[shown.column].clone());
         }
         values
     }

@@ -9,6 +9,7 @@ pub mod checks;
 pub mod comparables;
 pub mod error;
 pub mod fact_book;
+pub mod fact_topic;
 pub mod facts;
 pub mod feed_limits;
 pub mod portfolio;

@@ -37,10 +37,11 @@ pub fn section(
                             (source.edition.meta().title) " " b { (column.name) }
                             @if source.is_own { " " span.badge.info { "yours" } }
                         }
-                        td { (fact_value(&fact.value, column, today)) }
+                        td.old[fact.is_outdated(today)] { (fact_value(&fact.value, column, today)) }
                         td.where {
                             (date(fact.as_of, today))
                             @if fact.is_before(returned) { " " span.badge.warn { "before the drop" } }
+                            @if fact.is_outdated(today) { " " span.badge { "outdated" } }
                         }
                     }
                 }

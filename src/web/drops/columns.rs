@@ -23,7 +23,7 @@ use crate::index::query::rows::{DropRow, Lifecycle};
 use crate::next::local_path;
 use crate::service::checks::Checked;
 use crate::service::error::ApiError;
-use crate::service::fact_book::SourceColumn;
+use crate::service::fact_book::{FactValue, SourceColumn};
 use crate::viewer::Viewer;
 use crate::vocab::columns::{Column, Columns};
 use crate::vocab::day::Day;
@@ -179,13 +179,19 @@ pub fn fact_cells(name: &str, shown: &Shown) -> Markup {
     html! {
         @for (fact, text) in shown.facts.columns().iter().zip(&texts) {
             @match text {
-                Some((known, text)) => td class=(fact_class(fact)) title={ "as of " (known.as_of) } { (text) },
+                Some((known, text)) => td.(fact_class(fact)).old[known.is_outdated(shown.today)] title=(known_since(known, shown.today)) { (text) },
                 None => td class=(fact_class(fact)) { span.soft { "–" } },
             }
         }
         // A phone has room for one line.
         td.line { @if line.is_empty() { "–" } @else { (line.join(" · ")) } }
     }
+}
+
+/// Tooltip of a fact.
+fn known_since(fact: &FactValue, today: Day) -> String {
+    let age = if fact.is_outdated(today) { ", outdated" } else { "" };
+    format!("as of {}{age}", fact.as_of)
 }
 
 fn day(day: Day, today: Day) -> Markup {

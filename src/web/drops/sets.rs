@@ -9,14 +9,10 @@ use crate::drops::Shown;
 use crate::drops::state::{COLUMNS, DropsParams, FACTS};
 use crate::facts_file::store::StoredColumn;
 use crate::service::fact_book::{Source, VisibleFacts};
+use crate::service::fact_topic::Topic;
 use crate::vocab::fact::FactType;
 use crate::vocab::named::named_enum;
 
-/// Sources about links to a name.
-const LINK_SOURCES: [&str; 7] =
-    ["ahrefs", "archive", "cc", "expireddomains", "majestic", "moz", "spamzilla"];
-/// The source of what auction houses state (`data/docs/facts.md`).
-const MARKET: &str = "market";
 /// Facts of a set, which fit on a wide screen.
 const FACTS_MAX: usize = 10;
 /// The columns of a set beside its facts.
@@ -36,12 +32,13 @@ named_enum! {
 
 impl Set {
     fn has(self, source: &Source, column: &StoredColumn) -> bool {
-        let is_of_links = LINK_SOURCES.contains(&source.name());
+        let topic = Topic::of(source.name());
         match self {
             Set::Letters => false,
-            Set::Links => is_of_links,
+            Set::Links => topic == Topic::Links,
             Set::Markets => {
-                source.name() == MARKET || column.kind == FactType::Money && !is_of_links
+                let is_amount = column.kind == FactType::Money && topic != Topic::Links;
+                topic == Topic::Markets || is_amount
             }
             Set::Mine => source.is_own,
         }
@@ -52,7 +49,7 @@ impl Set {
     fn facts(self, sources: &[Arc<Source>]) -> Vec<String> {
         let mut facts = Vec::new();
         for source in sources {
-            let order = (source.name() != MARKET, source.name());
+            let order = (Topic::of(source.name()) != Topic::Markets, source.name());
             let columns = source.edition.meta().columns.iter();
             let columns = columns.filter(|column| self.has(source, column));
             facts.extend(columns.enumerate().map(|(place, column)| (place, order, &column.name)));

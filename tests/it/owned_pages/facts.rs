@@ -178,3 +178,21 @@ fn auctions_are_a_tab_once_markets_are_known() {
     let rule = between(&auctions.text, "href=\"/alerts/new?", "\"");
     assert_eq!(rule, "tld=com&amp;fact=market.ends%3Atoday..");
 }
+
+#[test]
+fn values_of_ended_offers_are_outdated() {
+    let world = World::new();
+    let rows = "solar.com,62,2026-03-15,2026-03-12\nteapots.net,5,2026-03-14,2026-03-12\n";
+    let head = "domain,market.price:money:USD,market.ends:date,as_of";
+    add_to_server(&world, &format!("{head}\n{rows}"), "market.ends");
+    let mut nobody = Person::nobody(&world.server);
+    let page = nobody.get("/?view=all&facts=market.price");
+    for cell in [
+        "<td class=\"n\" title=\"as of 2026-03-12\">62.00 USD</td>",
+        "<td class=\"n old\" title=\"as of 2026-03-12, outdated\">5.00 USD</td>",
+    ] {
+        assert!(page.text.contains(cell), "{cell} in\n{}", page.text);
+    }
+    nobody.get("/domain/teapots.net").assert_says(200, "5.00 USD 12 Mar outdated");
+    nobody.get("/domain/solar.com").assert_lacks("outdated");
+}
