@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use crate::Web;
 use crate::account::{Tab, tab_page};
-use crate::accounts::WriteError;
+use crate::accounts::{FactsRow, WriteError};
 use crate::components::Column::{Hidden, Number, Text};
 use crate::components::{date, grouped, table};
 use crate::error::PageError;
@@ -133,8 +133,14 @@ fn page(
     let today = web.app.as_of(member.viewer.now).today;
     let rows: u64 = owned.facts().sources().map(|it| it.row.rows).sum();
     let (own, of_server): (Vec<_>, Vec<_>) = visible.sources().iter().partition(|it| it.is_own);
-    let own_head =
-        [Text("Source"), Text("Facts"), Number("Rows"), Text("Added"), Hidden("Actions")];
+    let own_head = [
+        Text("Source"),
+        Text("Facts"),
+        Number("Rows"),
+        Text("Added"),
+        Text("Last file"),
+        Hidden("Actions"),
+    ];
     let server_head = [
         Text("Source"),
         Text("Facts"),
@@ -157,15 +163,16 @@ fn page(
                     tbody {
                         @for source in own {
                             @let meta = source.edition.meta();
+                            @let row = owned.facts().source(&meta.id).map(|it| &it.row);
                             tr {
                                 th scope="row" { (meta.title) }
                                 td data-label="Facts" { (names(meta)) }
                                 td.number data-label="Rows" { (grouped(source.edition.rows())) }
                                 td data-label="Added" {
-                                    @match owned.facts().source(&meta.id) {
-                                        Some(it) => (day(it.row.added_at)),
-                                        None => (nothing()),
-                                    }
+                                    @match row { Some(row) => (day(row.added_at)), None => (nothing()) }
+                                }
+                                td data-label="Last file" {
+                                    @match row { Some(row) => (last_file(row)), None => (nothing()) }
                                 }
                                 td {
                                     form method="post" action="/account/facts/remove" data-confirm="Rules and searches that use these facts match nothing until they are back. Remove them?" {
@@ -205,6 +212,14 @@ fn page(
         }
     };
     tab_page(&member.viewer, Tab::Facts, notice, &main)
+}
+
+/// Rows of the last file of a source. Sources of a file have the rows of all of it.
+fn last_file(row: &FactsRow) -> String {
+    let (rows, new, refused) = (row.file_rows, row.from_file, row.refused);
+    let word = if rows == 1 { "row" } else { "rows" };
+    let (rows, new) = (grouped(rows), grouped(new));
+    format!("{rows} {word}: {new} new or replaced, {} refused", grouped(refused))
 }
 
 /// Names of the facts of a source.

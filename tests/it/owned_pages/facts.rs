@@ -37,7 +37,9 @@ fn a_file_is_added_with_a_report_and_removed() {
     let dated = ann.upload("/account/facts", &[("date_order", "dmy")], MAJESTIC);
     dated.assert_says(200, "majestic.crawled");
     dated.assert_lacks("Columns that were not read");
-    ann.get("/account/facts").assert_says(200, "3 of 100,000 rows are in use");
+    let page = ann.get("/account/facts");
+    page.assert_says(200, "3 of 100,000 rows are in use");
+    page.assert_says(200, "4 rows: 3 new or replaced, 1 refused");
     ann.get("/domain/solar.com").assert_says(200, "24 of 100");
 
     let mut bob = world.person("bob@example.com", "core");
