@@ -273,7 +273,8 @@ fn dossiers_show_the_facts_that_their_reader_may_see() {
         assert!(page.text().contains("1,250") && !page.text().contains("before the drop"));
         assert!(!page.text().contains("24 of 100"), "the facts of others do not exist");
     }
-    assert!(!other.get("/domain/beta.com").text().contains("facts-title"));
+    assert!(other.get("/domain/beta.com").text().contains("No source knows this name"));
+    assert!(!Browser::new(&server).get("/domain/beta.com").text().contains("facts-title"));
 }
 
 #[test]

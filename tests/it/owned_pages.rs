@@ -66,7 +66,7 @@ impl World {
 }
 
 /// Every form that changes something, with valid fields.
-const FORMS: [(&str, &str); 30] = [
+const FORMS: [(&str, &str); 31] = [
     ("/account/facts", ""),
     ("/account/facts/mapping", "fingerprint=0011223344556677&column=domain&column=a.b"),
     ("/account/facts/remove", "source=a"),
@@ -87,6 +87,7 @@ const FORMS: [(&str, &str); 30] = [
     ("/alerts/{rule}/deliveries/00112233445566778899aabbccddeeff/retry", ""),
     ("/hide", "domain=a.com"),
     ("/unhide", "domain=a.com"),
+    ("/mark", "domain=a.com&mark=spam"),
     ("/selected.csv", "domain=a.com"),
     ("/selected.txt", "all=yes&search=tld%3Dcom"),
     ("/watch", "all=yes&search=tld%3Dcom"),

@@ -1,17 +1,24 @@
-//! What sources of facts know about a name: those of the server, and the viewer's own.
+//! Facts about a name from all sources: those of the server, and the viewer's own. The viewer's mark comes first,
+//! then the categories of lists.
 
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 
-use crate::components::{date, fact_value, panel};
+use crate::components::{date, dossier_path, fact_value, panel};
+use crate::drops::bulk::NO_MARK;
+use crate::facts_file::store::StoredColumn;
 use crate::service::error::ApiError;
-use crate::service::fact_book::VisibleFacts;
+use crate::service::fact_book::{FactValue, Source, VisibleFacts};
+use crate::service::marks::Mark;
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
 
-/// Renders the known facts of a name that was last registered again after a drop on the day `returned`; nothing
-/// without any.
+/// Sources that say for which kinds of sites names were used.
+const RISK_SOURCES: [&str; 2] = ["ut1", "hagezi"];
+
+/// Renders the known facts of a name that was last registered again after a drop on the day `returned`, and the
+/// form to mark it for a member; nothing without either.
 ///
 /// # Errors
 /// An edition cannot be read.
@@ -20,33 +27,30 @@ pub fn section(
     domain: &DomainName,
     returned: Option<Day>,
     today: Day,
+    is_member: bool,
 ) -> Result<Markup, ApiError> {
-    let known = visible.of_name(domain).map_err(|err| ApiError::Internal(err.into()))?;
-    if known.is_empty() {
+    let mut known = visible.of_name(domain).map_err(|err| ApiError::Internal(err.into()))?;
+    if known.is_empty() && !is_member {
         return Ok(html! {});
     }
+    let mark = known.iter().find_map(|(source, column, fact)| Mark::of(source, column, fact));
+    known.sort_by_key(|(source, column, fact)| match Mark::of(source, column, fact) {
+        Some(_) => 0,
+        None if is_risk(source) => 1,
+        None => 2,
+    });
     let metas = known.iter().map(|(source, ..)| source.edition.meta());
     let attributions: BTreeSet<&str> = metas.filter_map(|it| it.attribution.as_deref()).collect();
     let content = html! {
-        table.siblings {
-            thead { tr { th scope="col" { "Fact" } th scope="col" { "Value" } th scope="col" { "As of" } } }
-            tbody {
-                @for (source, column, fact) in &known {
-                    tr {
-                        th scope="row" {
-                            (source.edition.meta().title) " " b { (column.name) }
-                            @if source.is_own { " " span.badge.info { "yours" } }
-                        }
-                        td.old[fact.is_outdated(today)] { (fact_value(&fact.value, column, today)) }
-                        td.where {
-                            (date(fact.as_of, today))
-                            @if fact.is_before(returned) { " " span.badge.warn { "before the drop" } }
-                            @if fact.is_outdated(today) { " " span.badge { "outdated" } }
-                        }
-                    }
-                }
+        @if known.is_empty() {
+            p.soft { "No source knows this name." }
+        } @else {
+            table.siblings {
+                thead { tr { th scope="col" { "Fact" } th scope="col" { "Value" } th scope="col" { "As of" } } }
+                tbody { @for it in &known { (row(it, mark, returned, today)) } }
             }
         }
+        @if is_member { (form(domain, mark)) }
         @for line in attributions { p.soft { (line) } }
         p.soft {
             @if known.iter().any(|(.., fact)| fact.is_before(returned)) {
@@ -56,4 +60,57 @@ pub fn section(
         }
     };
     Ok(panel("facts-title", "Facts", content))
+}
+
+fn is_risk(source: &Source) -> bool {
+    RISK_SOURCES.contains(&source.name())
+}
+
+fn row(
+    (source, column, fact): &(&Source, &StoredColumn, FactValue),
+    mark: Option<Mark>,
+    returned: Option<Day>,
+    today: Day,
+) -> Markup {
+    let is_overruled = mark == Some(Mark::Clean) && is_risk(source);
+    html! {
+        tr {
+            @match Mark::of(source, column, fact) {
+                Some(mark) => {
+                    th scope="row" { "Marked by you" }
+                    td { span.badge.good[mark == Mark::Clean].bad[mark == Mark::Spam] { (mark) } }
+                }
+                None => {
+                    th scope="row" {
+                        (source.edition.meta().title) " " b { (column.name) }
+                        @if source.is_own { " " span.badge.info { "yours" } }
+                    }
+                    td.old[fact.is_outdated(today) || is_overruled] { (fact_value(&fact.value, column, today)) }
+                }
+            }
+            td.where {
+                (date(fact.as_of, today))
+                @if fact.is_before(returned) { " " span.badge.warn { "before the drop" } }
+                @if fact.is_outdated(today) { " " span.badge { "outdated" } }
+                @if is_overruled { " " span.badge { "overruled by your mark" } }
+            }
+        }
+    }
+}
+
+/// Renders buttons to mark a name. That of the current mark withdraws it.
+fn form(domain: &DomainName, mark: Option<Mark>) -> Markup {
+    let button = |of: Mark, word: &str| {
+        let is_here = mark == Some(of);
+        let sent = if is_here { NO_MARK } else { of.as_str() };
+        html! { button.quiet.small type="submit" name="mark" value=(sent) aria-pressed=(is_here) { (word) } }
+    };
+    html! {
+        form.votes method="post" action="/mark" {
+            input type="hidden" name="domain" value=(domain);
+            input type="hidden" name="next" value=(dossier_path(domain.as_str()));
+            (button(Mark::Clean, "Mark as clean"))
+            (button(Mark::Spam, "Mark as spam"))
+        }
+    }
 }

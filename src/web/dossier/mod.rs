@@ -117,7 +117,13 @@ async fn find_domain(
             outcome,
             expected,
             comparables: comparables.unwrap_or_default(),
-            facts: facts::section(&visible, &domain, index.last_returned(&domain), as_of.today)?,
+            facts: facts::section(
+                &visible,
+                &domain,
+                index.last_returned(&domain),
+                as_of.today,
+                owned.is_some(),
+            )?,
         };
         let all = [&votes::NOTICES[..], &registry::NOTICES[..]].concat();
         let notice = notice::shown(&all, query.as_deref());

@@ -24,6 +24,7 @@ use crate::logged_in::LoggedIn;
 use crate::owned::for_excel;
 use crate::query::params::Params;
 use crate::service::error::ApiError;
+use crate::service::marks::{self, Mark};
 use crate::service::watchlist::watch_all;
 use crate::service::work;
 use crate::vocab::limits::{EXPORT_ROWS_MAX, WATCHES_PASTED_MAX};
@@ -33,6 +34,8 @@ use crate::watchlist::{MAX_BID_LABEL, next, parse_bid, parse_name, parse_tags};
 
 /// Maximum names of a search to change at once.
 pub const NAMES_MAX: usize = WATCHES_PASTED_MAX;
+/// The value of the field `mark` that withdraws marks.
+pub const NO_MARK: &str = "none";
 
 named_enum! {
     /// A completed bulk action, as named in the redirect after the form.
@@ -41,6 +44,8 @@ named_enum! {
         Watched = "watched",
         Hidden = "hidden",
         Shown = "shown",
+        Marked = "marked",
+        Unmarked = "unmarked",
     }
 }
 parse_named!(Done);
@@ -55,6 +60,8 @@ impl Done {
             Done::Watched => format!("{names_are} on your watchlist now."),
             Done::Hidden => format!("{names_are} hidden now."),
             Done::Shown => format!("{names_are} shown again."),
+            Done::Marked => format!("{names_are} marked now."),
+            Done::Unmarked => format!("{names_are} without a mark now."),
         }
     }
 
@@ -101,6 +108,9 @@ pub(super) fn form(shown: &Shown, names: Total) -> Markup {
                 button { "Set bid" }
                 @if shown.hidden.are_shown { button formaction="/unhide" { "Unhide" } }
                 @else { button formaction="/hide" { "Hide" } }
+                button formaction="/mark" name="mark" value=(Mark::Clean) { "Mark clean" }
+                button formaction="/mark" name="mark" value=(Mark::Spam) { "Mark spam" }
+                button formaction="/mark" name="mark" value=(NO_MARK) { "Unmark" }
                 button formaction="/checks" { "Check now" }
                 button #copy formaction="/selected.txt" { "Copy" }
                 @if shown.exports {
@@ -215,6 +225,29 @@ pub async fn unhide(
     let count = names.len();
     web.app.store.unhide_all(&member.caller, names).await.map_err(ApiError::from)?;
     Ok(Done::Shown.response(&headers, &fields, count))
+}
+
+/// `POST /mark`: marks names from any page as clean or spam, or withdraws their marks.
+pub async fn mark(
+    WebState(web): WebState<Web>,
+    member: LoggedIn,
+    headers: HeaderMap,
+    Form(fields): LargeForm<Fields>,
+) -> Result<Response, PageError> {
+    let mark = match fields.text("mark") {
+        NO_MARK => None,
+        text => Some(text.parse().map_err(|_| {
+            ApiError::parameter(
+                "mark",
+                format!("must be one of {}, {NO_MARK}", Mark::NAMES.join(", ")),
+            )
+        })?),
+    };
+    let names = names(&web, &member, &fields).await?;
+    let count = names.len();
+    marks::mark(&web.app, &member.caller, names, mark, member.viewer.now).await?;
+    let done = if mark.is_some() { Done::Marked } else { Done::Unmarked };
+    Ok(done.response(&headers, &fields, count))
 }
 
 /// `POST /selected.csv`: the names with the columns of the drops export, in the order of the list, with

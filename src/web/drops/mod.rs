@@ -69,6 +69,7 @@ pub fn routes() -> Router<Web> {
         .route("/watch", post(bulk::watch))
         .route("/hide", post(bulk::hide))
         .route("/unhide", post(bulk::unhide))
+        .route("/mark", post(bulk::mark))
         .route("/selected.csv", post(bulk::csv))
         .route("/selected.txt", post(bulk::text))
 }

@@ -103,8 +103,8 @@ fn an_error_for_too_many_names_says_what_to_do() {
     assert!(says.starts_with("1001\" disabled"), "{says}");
     let page = ann.get(&format!("/?{SEARCH}"));
     page.assert_says(200, "All 1,001 : at most 1,000 at once, narrow the filters or export");
-    let all = [("all", "yes"), ("search", SEARCH), ("next", "/")];
-    for form in ["/watch", "/hide", "/selected.csv", "/selected.txt"] {
+    let all = [("all", "yes"), ("search", SEARCH), ("next", "/"), ("mark", "spam")];
+    for form in ["/watch", "/hide", "/mark", "/selected.csv", "/selected.txt"] {
         ann.post(form, &all).assert_says(
             400,
             "the search finds 1,001 names, and at most 1,000 are changed at once; narrow the filters, \

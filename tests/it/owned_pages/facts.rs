@@ -198,3 +198,50 @@ fn values_of_ended_offers_are_outdated() {
     nobody.get("/domain/teapots.net").assert_says(200, "5.00 USD 12 Mar outdated");
     nobody.get("/domain/solar.com").assert_lacks("outdated");
 }
+
+#[test]
+fn a_mark_precedes_lists_and_is_a_fact_of_its_account() {
+    let world = World::new();
+    add_to_server(
+        &world,
+        "domain,ut1.category:enum,as_of\nsolar.com,gambling,2026-03-12\n",
+        "ut1.category",
+    );
+    let mut ann = world.person("ann@example.com", "core");
+    let dossier = "/domain/solar.com";
+    let mark = |mark: &'static str| [("domain", "solar.com"), ("next", dossier), ("mark", mark)];
+    ann.get(dossier).assert_says(200, "Mark as clean Mark as spam");
+    ann.post("/mark", &mark("clean")).assert_goes_to(dossier);
+    let page = ann.get(dossier);
+    page.assert_says(
+        200,
+        "Marked by you clean 15 Mar ut1 category gambling 12 Mar overruled by your mark",
+    );
+    assert!(page.text.contains("value=\"none\" aria-pressed=\"true\">Mark as clean"));
+    ann.post("/mark", &mark("spam")).assert_goes_to(dossier);
+    let page = ann.get(dossier);
+    page.assert_says(200, "Marked by you spam");
+    page.assert_lacks("overruled");
+    ann.post("/mark", &mark("good")).assert_says(400, "must be one of clean, spam, none");
+
+    let some = [("domain", "fresh.com"), ("domain", "teapots.net"), ("search", "view=all")];
+    let some = [&some[..], &[("next", "/?view=all"), ("mark", "clean")]].concat();
+    ann.post("/mark", &some).assert_goes_to("/?view=all&done=marked&names=2");
+    for (query, names) in [
+        ("has=mine.mark", &["fresh.com", "solar.com", "teapots.net"][..]),
+        ("fact=mine.mark:clean", &["fresh.com", "teapots.net"]),
+    ] {
+        let mut marked = ann.get(&format!("/?view=all&sort=name&{query}")).chosen_by();
+        // The button to watch a name has it too.
+        marked.dedup();
+        assert_eq!(marked, names, "{query}");
+    }
+
+    let mut bob = world.person("bob@example.com", "core");
+    bob.get(dossier).assert_lacks("Marked by you");
+    assert_eq!(bob.get("/?has=mine.mark").status, 400);
+    let all = [("all", "yes"), ("search", "view=all"), ("next", "/"), ("mark", "none")];
+    ann.post("/mark", &all).assert_goes_to("/?done=unmarked&names=7");
+    ann.get(dossier).assert_lacks("Marked by you");
+    ann.get("/account/facts").assert_says(200, "You have not added a file yet");
+}
