@@ -250,10 +250,20 @@ fn dossiers_show_the_operators_sales_to_members_only() {
     let mut member = Browser::new(&server);
     assert_eq!(member.log_in("bob@example.com", PASSWORD).status, 303);
     let page = member.get("/domain/lemon.com");
-    for part in ["What similar names sold for", "sold at auction for 210 to 550 USD", "tiger.com"] {
+    let parts = [
+        "What similar names sold for",
+        "sold at auction for 210 to 550 USD",
+        "aria-label=\"Prices of 7 sales on a logarithmic axis, from ",
+        "USD. The middle half lies from 210 to 550.\"",
+        "tiger.com",
+    ];
+    for part in parts {
         assert!(page.text().contains(part), "{part}: {}", page.text());
         assert!(!visitor.text().contains(part), "{part}: {}", visitor.text());
     }
+
+    let charts = page.text().matches("<svg class=\"prices\"").count();
+    assert_eq!(charts, 1, "one sale needs no chart");
 
     fs::write(&file, FILE.replace(",700,", ",7000,")).expect("written");
     until(SEEN_WITHIN, "the sales are read again", || {

@@ -3,17 +3,20 @@
 use maud::{Markup, html};
 
 use crate::components::{date, name_linked, panel};
-use crate::sales::{Comparable, Comparables};
+use crate::dossier::price_chart;
+use crate::sales::{Amount, Comparable, Comparables};
 use crate::vocab::day::Day;
+use crate::vocab::money::{Currency, Usd};
 
-/// Renders the sales by market; nothing without any.
-pub fn section(markets: &[Comparables<'_>], today: Day) -> Markup {
+/// Renders the sales by market, with the viewer's maximum bid; nothing without any.
+pub fn section(markets: &[Comparables<'_>], bid: Option<Usd>, today: Day) -> Markup {
     if markets.is_empty() {
         return html! {};
     }
     let content = html! {
         @for market in markets {
             p { (market.summary) }
+            (price_chart::chart(market, bid_in(market.currency, bid)))
             p.soft { (market.backtest) }
             details.parts-of {
                 summary {
@@ -31,6 +34,10 @@ pub fn section(markets: &[Comparables<'_>], today: Day) -> Markup {
         }
     };
     panel("sales-title", "What similar names sold for", content)
+}
+
+fn bid_in(currency: Currency, bid: Option<Usd>) -> Option<Amount> {
+    bid.filter(|_| currency.as_str() == "USD").map(|bid| Amount(bid.cents()))
 }
 
 fn row(sale: &Comparable<'_>, currency: &str, today: Day) -> Markup {

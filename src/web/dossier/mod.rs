@@ -6,6 +6,7 @@ mod comparables;
 mod facts;
 mod lifecycle;
 mod points;
+mod price_chart;
 mod registry;
 mod votes;
 
@@ -43,6 +44,7 @@ use crate::viewer::Viewer;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::{VENUE_CHARS_MAX, WATCH_NOTE_CHARS_MAX};
+use crate::vocab::money::Usd;
 use crate::vocab::name::{DomainName, to_unicode};
 use crate::vocab::release_time::ReleaseTime;
 use crate::vocab::stage::Stage;
@@ -201,7 +203,7 @@ impl DossierPage<'_> {
                 div.main {
                     (self.first())
                     (self.score(&siblings))
-                    (comparables::section(&self.comparables, self.as_of.today))
+                    (comparables::section(&self.comparables, self.max_bid(), self.as_of.today))
                     (self.facts)
                     (self.siblings(&siblings))
                 }
@@ -232,6 +234,10 @@ impl DossierPage<'_> {
     /// Returns the latest drop, unless the name was registered again.
     fn drop(&self) -> Option<&Lifecycle> {
         self.known.profile()?.drop.as_ref()
+    }
+
+    fn max_bid(&self) -> Option<Usd> {
+        self.watched.as_ref()?.details().max_bid
     }
 
     fn is_prohibited(&self) -> bool {
