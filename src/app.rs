@@ -195,6 +195,7 @@ pub fn build(
             (config.index_life.facts_memory_mib as usize) << 20,
         )),
         sales: Arc::default(),
+        own_sales: Arc::default(),
         changes,
         clock: config.clock,
         catch_days: config.catch_days,

@@ -6,9 +6,10 @@ use serde::Serialize;
 
 use crate::amount::Amount;
 use crate::channel::Channel;
+use crate::facts::store::{Edition, SourceMeta, StoreError, StoredColumn};
 use crate::facts::{
-    AmbiguousColumn, Choices, FactRow, FactsError, FactsFile, Key, LISTED_MAX, Mapping, ReadColumn,
-    Refusal, Value,
+    AmbiguousColumn, Choices, FactsError, FactsFile, Key, LISTED_MAX, Mapping, ReadColumn, Refusal,
+    Value,
 };
 use crate::likeness::Likeness;
 use crate::scorer::Scratch;
@@ -85,26 +86,55 @@ struct Columns<'a> {
     source: &'a str,
 }
 
+const PRICE: &str = "sold_price";
+
 impl<'a> Columns<'a> {
-    fn find(read: &'a [ReadColumn]) -> Option<Columns<'a>> {
-        let find = |fact: &str, kinds: &[FactType]| {
-            let is_it = |it: &ReadColumn| it.fact.fact() == fact && kinds.contains(&it.kind);
+    fn of_file(read: &'a [ReadColumn]) -> Option<Columns<'a>> {
+        let source = read.iter().find(|it| it.fact.fact() == PRICE)?.fact.source();
+        Columns::find(source, PRICE, |name, kinds| {
+            let is_it = |it: &ReadColumn| it.fact.fact() == name && kinds.contains(&it.kind);
             read.iter().position(is_it)
-        };
-        let texts = [FactType::Enum, FactType::Text];
-        let price = find("sold_price", &[FactType::Money])?;
-        Some(Columns {
-            price,
-            day: find("sold", &[FactType::Date])?,
-            venue: find("venue", &texts),
-            channel: find("channel", &texts),
-            source: read[price].fact.source(),
         })
     }
 
-    fn sale(&self, row: FactRow, scratch: &mut Scratch) -> Result<Option<Sale>, &'static str> {
-        let Key::Domain(name) = row.key else { return Ok(None) };
-        let value = |at: usize| row.values.get(at).cloned().flatten();
+    /// Returns the columns of each price of an edition, which has one a currency.
+    fn of_source(meta: &'a SourceMeta) -> Vec<Columns<'a>> {
+        let is_price = |name: &str| {
+            let currency = name.strip_prefix(PRICE);
+            currency.is_some_and(|it| it.is_empty() || it.starts_with('_'))
+        };
+        let prices = meta.columns.iter().filter(|it| is_price(&it.name));
+        let columns = prices.filter_map(|price| {
+            Columns::find(&meta.id, &price.name, |name, kinds| {
+                let is_it = |it: &StoredColumn| it.name == name && kinds.contains(&it.kind);
+                meta.columns.iter().position(is_it)
+            })
+        });
+        columns.filter(|_| meta.key == KeyKind::Domain).collect()
+    }
+
+    fn find(
+        source: &'a str,
+        price: &str,
+        find: impl Fn(&str, &[FactType]) -> Option<usize>,
+    ) -> Option<Columns<'a>> {
+        let texts = [FactType::Enum, FactType::Text];
+        Some(Columns {
+            price: find(price, &[FactType::Money])?,
+            day: find("sold", &[FactType::Date])?,
+            venue: find("venue", &texts),
+            channel: find("channel", &texts),
+            source,
+        })
+    }
+
+    fn sale(
+        &self,
+        name: &DomainName,
+        values: &[Option<Value>],
+        scratch: &mut Scratch,
+    ) -> Result<Option<Sale>, &'static str> {
+        let value = |at: usize| values.get(at).cloned().flatten();
         let text = |at: Option<usize>| match value(at?)? {
             Value::Enum(text) | Value::Text(text) => Some(text),
             _ => None,
@@ -127,11 +157,37 @@ impl<'a> Columns<'a> {
                 .map_err(|_| "the channel is not auction, retail or unknown")?,
             None => Channel::of_venue(venue.as_deref().unwrap_or(self.source)),
         };
-        let likeness = Likeness::of(&name, scratch);
+        let likeness = Likeness::of(name, scratch);
         if likeness.is_prohibited {
             return Err("no list may hold the name");
         }
         Ok(Some(Sale { likeness, price, currency, day, channel, venue }))
+    }
+}
+
+impl Sale {
+    /// Returns true if a source of facts has sales.
+    pub fn are_in(meta: &SourceMeta) -> bool {
+        !Columns::of_source(meta).is_empty()
+    }
+
+    /// Returns the sales of an edition of facts, one a name and currency.
+    ///
+    /// # Errors
+    /// The edition cannot be read.
+    pub fn all_of(edition: &Edition) -> Result<Vec<Sale>, StoreError> {
+        let columns = Columns::of_source(edition.meta());
+        let (mut sales, mut scratch) = (Vec::new(), Scratch::default());
+        let mut rows = edition.rows_from(b"")?;
+        while let Some(row) = rows.next_row()? {
+            let name = str::from_utf8(&row.key).ok().and_then(|it| DomainName::parse(it).ok());
+            let Some(name) = name else { continue };
+            let values = edition.values(row);
+            let found = columns.iter().map(|it| it.sale(&name, &values, &mut scratch));
+            // Rows without price or day were not sold.
+            sales.extend(found.filter_map(|sale| sale.ok().flatten()));
+        }
+        Ok(sales)
     }
 }
 
@@ -162,7 +218,7 @@ impl SalesFile {
 
     fn new(file: FactsFile) -> Result<SalesFile, SalesError> {
         let FactsFile { preset, rows, report, .. } = file;
-        let columns = Columns::find(&report.read).filter(|_| report.key.kind == KeyKind::Domain);
+        let columns = Columns::of_file(&report.read).filter(|_| report.key.kind == KeyKind::Domain);
         let Some(columns) = columns else {
             let ambiguous = report.ambiguous.into_iter().next();
             return Err(ambiguous.map_or(SalesError::NotSales, |it: AmbiguousColumn| {
@@ -178,7 +234,11 @@ impl SalesFile {
         let mut scratch = Scratch::default();
         for row in rows {
             let line = row.line;
-            match columns.sale(row, &mut scratch) {
+            let sale = match &row.key {
+                Key::Domain(name) => columns.sale(name, &row.values, &mut scratch),
+                Key::Label(_) | Key::Word(_) => Ok(None),
+            };
+            match sale {
                 Ok(Some(sale)) => sales.push(sale),
                 Ok(None) => unsold += 1,
                 Err(reason) => {

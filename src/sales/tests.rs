@@ -4,11 +4,13 @@ use std::fmt::Write as _;
 
 use fastrand::Rng;
 
-use crate::facts::{Choices, Refusal};
+use crate::facts::compile::{Rights, compile};
+use crate::facts::store::Edition;
+use crate::facts::{Choices, FactsFile, Refusal};
 use crate::scorer::Scratch;
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
-use crate::{Amount, Channel, Comparables, Likeness, NoRange, Sales, SalesError, SalesFile};
+use crate::{Amount, Channel, Comparables, Likeness, NoRange, Sale, Sales, SalesError, SalesFile};
 
 fn read(text: &str) -> Result<SalesFile, SalesError> {
     SalesFile::read(text.as_bytes().to_vec(), &[], Choices::default())
@@ -115,6 +117,35 @@ fn files_without_sales_say_what_is_missing() {
         "column date cannot be read: the order of day and month is unknown: choose dmy or mdy"
     );
     assert!(refused("Domain,Amount\nriver.com,1\n").contains("--map"));
+}
+
+#[test]
+fn editions_have_the_sales_of_their_files() {
+    let edition = |text: &str| {
+        let file = FactsFile::read(text.into(), &[], Choices::default()).expect(text);
+        let mut compiled =
+            compile(file, day("2026-01-31"), &Rights::default(), |_| None).expect("compiled");
+        Edition::of_bytes(compiled.remove(0).bytes.into()).expect("sound")
+    };
+    let rows = "river.com,100,USD,2026-01-10,NameJet\nstone.com,200,EUR,2026-01-11,Sedo\n\
+                cloud.com,300,USD,2026-01-12,NameJet\nlemon.com,400,USD,,NameJet\n";
+    let found = edition(&format!("domain,price,currency,date,venue\n{rows}"));
+    assert!(Sale::are_in(found.meta()));
+    let sales = Sale::all_of(&found).expect("sound").into_iter().map(|it| {
+        let (name, channel, currency) = (it.name().clone(), it.channel, it.currency.as_str());
+        format!("{name} {} {currency} {} {channel} {:?}", it.price, it.day, it.venue)
+    });
+    assert_eq!(
+        sales.collect::<Vec<_>>(),
+        [
+            "cloud.com 300 USD 2026-01-12 auction Some(\"NameJet\")",
+            "river.com 100 USD 2026-01-10 auction Some(\"NameJet\")",
+            "stone.com 200 EUR 2026-01-11 retail Some(\"Sedo\")",
+        ]
+    );
+    let other = edition("domain,acme.paid:money:USD,acme.sold:date\nriver.com,1,2026-01-10\n");
+    assert!(!Sale::are_in(other.meta()));
+    assert!(Sale::all_of(&other).expect("sound").is_empty());
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::accounts::Store;
 use crate::backtests::Backtests;
 use crate::changes::ChangeLog;
 use crate::checks::Checks;
-use crate::comparables::LiveSales;
+use crate::comparables::{LiveSales, OwnSales};
 use crate::error::ApiError;
 use crate::fact_book::{FactBook, VisibleFacts};
 use crate::feed_limits::FeedLimits;
@@ -48,6 +48,8 @@ pub struct AppParts {
     pub facts: Arc<FactBook>,
     /// The operator's sales of names.
     pub sales: Arc<LiveSales>,
+    /// Sales from the files of accounts.
+    pub own_sales: Arc<OwnSales>,
     /// The log of changes of names.
     pub changes: ChangeLog,
     pub clock: Clock,

@@ -31,6 +31,15 @@ const FILE: &str = "\
     table.com,soon,USD,2024-07-10,NameJet,PRIVATE\n\
     horse.com,9000,USD,2026-01-20,Sedo,PRIVATE\n";
 
+/// Five sales of single words in retail, of an account.
+const OWN: &str = "\
+    domain,price,currency,date,venue\n\
+    peach.com,300,EUR,2025-01-10,Sedo\n\
+    grape.com,350,EUR,2025-01-11,Sedo\n\
+    mango.com,400,EUR,2025-01-12,Sedo\n\
+    melon.com,450,EUR,2025-01-13,Sedo\n\
+    olive.com,500,EUR,2025-01-14,Sedo\n";
+
 /// Writes [`FILE`] where a server finds it, and returns its path.
 pub fn write(site: &Site) -> PathBuf {
     let folder = site.data().join("sales");
@@ -226,7 +235,8 @@ const SEEN_WITHIN: Duration = Duration::from_secs(60);
 fn dossiers_show_the_operators_sales_to_members_only() {
     let site = Site::with_names(["lemon.com".to_owned()].into_iter(), TODAY);
     let settings = site.settings("[web]\nplain_http = true\n");
-    let key = site.account("ann@example.com", "pro");
+    site.account_with_password("ann@example.com", "pro", PASSWORD);
+    let key = site.new_key("ann@example.com");
     site.account_with_password("bob@example.com", "pro", PASSWORD);
     let file = write(&site);
     let broken = file.with_file_name("broken.csv");
@@ -261,6 +271,22 @@ fn dossiers_show_the_operators_sales_to_members_only() {
         assert!(page.text().contains(part), "{part}: {}", page.text());
         assert!(!visitor.text().contains(part), "{part}: {}", visitor.text());
     }
+
+    let mut api = server.client_with(&key);
+    let added =
+        api.send_with("POST", "/api/v1/facts", &[("Content-Type", "text/csv")], OWN.as_bytes());
+    assert_eq!(added.status, 201, "{}", added.text());
+    let mut owner = Browser::new(&server);
+    assert_eq!(owner.log_in("ann@example.com", PASSWORD).status, 303);
+    let own = owner.get("/domain/lemon.com");
+    let (_, own) = own.text().split_once("In your own sales").expect("own sales");
+    let (own, of_server) = own.split_once("In the sales of this server").expect("both");
+    for part in
+        ["Similar names sold in retail for ", "EUR (middle half of 5 sales, 2025)", "peach.com"]
+    {
+        assert!(own.contains(part) && !of_server.contains(part), "{part}: {own}");
+    }
+    assert!(!page.text().contains("peach.com"), "other accounts do not see them");
 
     let charts = page.text().matches("<svg class=\"prices\"").count();
     assert_eq!(charts, 1, "one sale needs no chart");

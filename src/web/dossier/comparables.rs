@@ -1,4 +1,5 @@
-//! The operator's sales of similar names. Their rows are the operator's records, so only members see them.
+//! Sales of similar names, in files of the viewer and of the operator. Their rows are records of those who have them,
+//! so only members see those of the operator.
 
 use maud::{Markup, html};
 
@@ -8,32 +9,45 @@ use crate::sales::{Amount, Comparable, Comparables};
 use crate::vocab::day::Day;
 use crate::vocab::money::{Currency, Usd};
 
-/// Renders the sales by market, with the viewer's maximum bid; nothing without any.
-pub fn section(markets: &[Comparables<'_>], bid: Option<Usd>, today: Day) -> Markup {
-    if markets.is_empty() {
+/// Renders the sales by market, those in the viewer's own files first, with the viewer's maximum bid; nothing without
+/// any.
+pub fn section(
+    own: &[Comparables<'_>],
+    of_server: &[Comparables<'_>],
+    bid: Option<Usd>,
+    today: Day,
+) -> Markup {
+    if own.is_empty() && of_server.is_empty() {
         return html! {};
     }
     let content = html! {
-        @for market in markets {
-            p { (market.summary) }
-            (price_chart::chart(market, bid_in(market.currency, bid)))
-            p.soft { (market.backtest) }
-            details.parts-of {
-                summary {
-                    "Show " @if market.count == 1 { "the sale" } @else { "the " (market.count) " sales" }
-                }
-                table.siblings {
-                    thead { tr { th scope="col" { "Name" } th scope="col" { "Price" } th scope="col" { "Sold" } } }
-                    tbody { @for sale in &market.sales { (row(sale, market.currency.as_str(), today)) } }
-                }
-            }
-        }
+        @if !own.is_empty() { h3 { "In your own sales" } }
+        @for market in own { (of_market(market, bid, today)) }
+        @if !own.is_empty() && !of_server.is_empty() { h3 { "In the sales of this server" } }
+        @for market in of_server { (of_market(market, bid, today)) }
         p.soft {
             "Only names that were sold are listed, and most names never sell. Not part of the score. "
             a href="/docs/facts#comparable-sales" { "How names are compared" }
         }
     };
     panel("sales-title", "What similar names sold for", content)
+}
+
+fn of_market(market: &Comparables<'_>, bid: Option<Usd>, today: Day) -> Markup {
+    html! {
+        p { (market.summary) }
+        (price_chart::chart(market, bid_in(market.currency, bid)))
+        p.soft { (market.backtest) }
+        details.parts-of {
+            summary {
+                "Show " @if market.count == 1 { "the sale" } @else { "the " (market.count) " sales" }
+            }
+            table.siblings {
+                thead { tr { th scope="col" { "Name" } th scope="col" { "Price" } th scope="col" { "Sold" } } }
+                tbody { @for sale in &market.sales { (row(sale, market.currency.as_str(), today)) } }
+            }
+        }
+    }
 }
 
 fn bid_in(currency: Currency, bid: Option<Usd>) -> Option<Amount> {

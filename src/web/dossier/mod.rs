@@ -106,6 +106,9 @@ async fn find_domain(
         let visible = web.app.visible_facts();
         let (owned, now) = (owned.as_deref(), viewer.now);
         let sales = web.app.sales.current().filter(|_| owned.is_some());
+        let own_sales = web.app.own_sales.among(&visible);
+        let own_sales = own_sales.map_err(|err| ApiError::Internal(err.into()))?;
+        let own_comparables = own_sales.as_ref().map(|it| it.comparables(&domain, as_of.today));
         let comparables = sales.as_ref().map(|it| it.comparables(&domain, as_of.today));
         let dossier = DossierPage {
             domain: &domain,
@@ -118,6 +121,7 @@ async fn find_domain(
             links,
             outcome,
             expected,
+            own_comparables: own_comparables.unwrap_or_default(),
             comparables: comparables.unwrap_or_default(),
             facts: facts::section(
                 &visible,
@@ -189,6 +193,9 @@ struct DossierPage<'a> {
     /// Outcomes of names like this one, in a sentence.
     outcome: Option<String>,
     expected: Option<String>,
+    /// Sales in the viewer's own files.
+    own_comparables: Vec<Comparables<'a>>,
+    /// Sales in the operator's files.
     comparables: Vec<Comparables<'a>>,
     facts: Markup,
 }
@@ -203,7 +210,7 @@ impl DossierPage<'_> {
                 div.main {
                     (self.first())
                     (self.score(&siblings))
-                    (comparables::section(&self.comparables, self.max_bid(), self.as_of.today))
+                    (comparables::section(&self.own_comparables, &self.comparables, self.max_bid(), self.as_of.today))
                     (self.facts)
                     (self.siblings(&siblings))
                 }
