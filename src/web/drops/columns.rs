@@ -254,7 +254,8 @@ pub fn picker(shown: &Shown) -> Markup {
 }
 
 /// `POST /columns`: stores the chosen columns in the account or, without one, in a cookie, and returns to
-/// the list with the chosen facts, which its address holds.
+/// the list with the chosen facts, which its address holds. If the address holds the other columns too, they
+/// are changed there, and the stored choice stays as it was.
 pub async fn choose(
     WebState(web): WebState<Web>,
     viewer: Viewer,
@@ -262,6 +263,20 @@ pub async fn choose(
 ) -> Result<Response, PageError> {
     let is_reset = sent.text("reset") == "yes";
     let columns = Columns::named(sent.all("column"));
+    let facts = if is_reset { String::new() } else { sent.filled("fact").join(",") };
+    let next = local_path(Some(sent.text("next")));
+    let is_list = next == "/" || next.starts_with("/?");
+    let state = is_list.then(|| DropsParams::of(&Fields::from_query(next.strip_prefix("/?"))));
+    let to = |columns: &str| match &state {
+        Some(state) => {
+            let offset = ("offset", state.get("offset"));
+            Redirect::to(&state.with(&[(FACTS, &facts), (COLUMNS, columns), offset]).path())
+        }
+        None => Redirect::to(next),
+    };
+    if !is_reset && state.as_ref().is_some_and(|state| state.columns().is_some()) {
+        return Ok(to(&columns.to_string()).into_response());
+    }
     let cookie = Cookie::build((COOKIE, columns.to_string())).path("/").http_only(true);
     let mut cookie = cookie.same_site(SameSite::Lax).build();
     if let Some(member) = &viewer.member {
@@ -275,16 +290,7 @@ pub async fn choose(
     } else {
         cookie.set_max_age(KEPT);
     }
-    let facts = if is_reset { String::new() } else { sent.filled("fact").join(",") };
-    let next = local_path(Some(sent.text("next")));
-    let next = if next == "/" || next.starts_with("/?") {
-        let state = DropsParams::of(&Fields::from_query(next.strip_prefix("/?")));
-        state.with(&[(FACTS, &facts), (COLUMNS, ""), ("offset", state.get("offset"))]).path()
-    } else {
-        next.to_owned()
-    };
-    let next = Redirect::to(&next);
-    Ok((CookieJar::new().add(cookie), next).into_response())
+    Ok((CookieJar::new().add(cookie), to("")).into_response())
 }
 
 #[cfg(test)]

@@ -144,10 +144,14 @@ fn a_link_shows_a_set_of_columns() {
     assert_eq!(link(&links, "Letters</a>"), "/?view=all&tld=com&sort=name&offset=1");
     let letters = ann.get(&link(&links, "Letters</a>")).text;
     assert!(letters.contains("<th class=\"length\"") && !letters.contains(">majestic.tf</a>"));
-    // The address alone has the columns; a choice of others ends them.
-    let chosen = [("next", link(&links, "Links")), ("column", "length".to_owned())];
-    let chosen: Vec<_> = chosen.iter().map(|(name, text)| (*name, text.as_str())).collect();
-    ann.post("/columns", &chosen).assert_goes_to("/?view=all&tld=com&sort=name&offset=1");
+    // The address alone has the columns of a set, and a choice of others changes it.
+    let next = link(&links, "Mine");
+    let chosen = [("next", next.as_str()), ("column", "length"), ("fact", "majestic.tf")];
+    let place = "/?view=all&tld=com&sort=name&offset=1";
+    ann.post("/columns", &chosen)
+        .assert_goes_to(&format!("{place}&facts=majestic.tf&columns=length"));
+    assert!(ann.get(place).text.contains("<th class=\"why\""), "the own choice is as it was");
+    ann.post("/columns", &[&chosen[..], &[("reset", "yes")]].concat()).assert_goes_to(place);
 
     let page = nobody.get("/");
     page.assert_lacks(">Links<");
