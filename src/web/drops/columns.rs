@@ -156,8 +156,14 @@ pub fn fact_class(fact: &SourceColumn) -> &'static str {
     match fact.stored().kind {
         FactType::Enum | FactType::Text => "text",
         FactType::Bool | FactType::Date => "short",
-        FactType::Int | FactType::Dec | FactType::Money | FactType::Year => "n",
+        FactType::Money => "n amount",
+        FactType::Int | FactType::Dec | FactType::Year => "n",
     }
+}
+
+/// Heading of a fact, which may break after the source and between words.
+pub fn fact_word(fact: &SourceColumn) -> String {
+    fact.name.to_string().replace('.', ".\u{200b}").replace('_', "_\u{200b}")
 }
 
 /// Renders the facts of a name.
@@ -171,9 +177,16 @@ pub fn fact_cells(name: &str, shown: &Shown) -> Markup {
         Some((known, fact_value(&known.value, fact.stored(), shown.today)))
     });
     let texts: Vec<_> = texts.collect();
-    let line = shown.facts.columns().iter().zip(&texts).filter_map(|(fact, text)| {
-        let (_, text) = text.as_ref()?;
-        Some(format!("{} {text}", fact.stored().name.replace('_', " ")))
+    let mut line: Vec<_> = shown.facts.columns().iter().zip(&texts).collect();
+    // A phone has room for one line, which begins with the fact that sorts the list.
+    let sort = shown.state.get("sort").strip_prefix("fact:");
+    line.sort_by_key(|(fact, _)| sort != Some(fact.name.as_str()));
+    let line = line.into_iter().filter_map(|(fact, text)| {
+        let ((_, text), column) = (text.as_ref()?, fact.stored());
+        Some(match column.kind {
+            FactType::Enum | FactType::Money => text.clone(),
+            _ => format!("{} {text}", column.name.replace('_', " ")),
+        })
     });
     let line: Vec<_> = line.collect();
     html! {
@@ -183,7 +196,6 @@ pub fn fact_cells(name: &str, shown: &Shown) -> Markup {
                 None => td class=(fact_class(fact)) { span.soft { "–" } },
             }
         }
-        // A phone has room for one line.
         td.line { @if line.is_empty() { "–" } @else { (line.join(" · ")) } }
     }
 }

@@ -263,7 +263,7 @@ fn table(shown: &Shown, sort: Sort, body: &Markup) -> Markup {
     let head = |class: &str, word: &str, about: Option<&str>, key: SortKey| {
         head_of(class, word, about, key, key.as_str())
     };
-    html! {
+    let table = html! {
         table.drops.by-facts[!shown.facts.is_empty()] {
             caption.hidden { "Drops" }
             thead {
@@ -279,16 +279,21 @@ fn table(shown: &Shown, sort: Sort, body: &Markup) -> Markup {
                     }
                     @for fact in shown.facts.columns() {
                         @let title = fact.source.edition.meta().title.as_str();
+                        @let word = columns::fact_word(fact);
                         @if fact.stored().kind == FactType::Text {
-                            th.text scope="col" title=(title) { (fact.name) }
+                            th.text scope="col" title=(title) { (word) }
                         } @else {
-                            (head_of(columns::fact_class(fact), fact.name.as_str(), Some(title), SortKey::Fact, &format!("fact:{}", fact.name)))
+                            (head_of(columns::fact_class(fact), &word, Some(title), SortKey::Fact, &format!("fact:{}", fact.name)))
                         }
                     }
                 }
             }
             (body)
         }
+    };
+    let facts = shown.facts.columns().len();
+    html! {
+        @if facts > 0 { div.scroll.always[facts > sets::FACTS_MAX] { (table) } } @else { (table) }
         (sources(shown))
     }
 }

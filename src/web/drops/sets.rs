@@ -1,5 +1,5 @@
-//! Sets of columns. A link shows the facts of link tools, of markets or of the viewer's own sources in place of the
-//! columns about letters; its parameters are those of the column picker, so no choice is stored.
+//! Sets of columns. A link replaces the columns about letters by the facts of link tools, of markets or of the
+//! viewer's own sources; its parameters are those of the column picker, so no choice is stored.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::vocab::fact::FactType;
 use crate::vocab::named::named_enum;
 
 /// Facts of a set, which fit on a wide screen.
-const FACTS_MAX: usize = 10;
+pub const FACTS_MAX: usize = 10;
 /// The columns of a set beside its facts.
 const BESIDE_FACTS: &str = "due";
 
