@@ -31,8 +31,14 @@ pub const OPEN: [(&str, &str); 19] = [
 ];
 
 /// Pages of a user with rules, names and claims.
-pub const OWN: [(&str, &str); 15] = [
+pub const OWN: [(&str, &str); 16] = [
     ("dossier-watched", "/domain/harborlight.com"),
+    (
+        "drops-facts",
+        "/?view=all&contains=harbor&columns=due&facts=market.name,market.price,market.ends,\
+         majestic.tf,majestic.cf,majestic.backlinks,majestic.ref_domains,majestic.indexed_urls,\
+         majestic.ref_ips,majestic.ref_subnets",
+    ),
     ("watchlist-tag", "/watchlist?tag=none-has-it"),
     ("signed-in-drops", "/?stage=catchable"),
     ("watchlist", "/watchlist"),
@@ -61,7 +67,17 @@ fn public_pages_pass_every_page_check() {
     judge(&Browser::new(&world.server), &OPEN);
 }
 
-/// Gives the account with this key names, a rule that was tested, and claims with prices.
+/// Facts about some names: outdated and current ones, and sales of similar names.
+const FACTS: [&str; 3] = [
+    "domain,market.name:enum,market.price:money:USD,market.ends:date,as_of\n\
+     harborlight.com,godaddy,1290,2026-11-24,2026-11-19\noldharbor.com,sedo,12,2026-11-18,2026-11-17\n",
+    "Item,TrustFlow,CitationFlow,ExtBackLinks,RefDomains,IndexedURLs,RefIPs,RefSubNets\n\
+     harborlight.com,24,31,120400,310,12,290,250\n",
+    "domain,price,currency,date,venue\nrivergarden.com,140,USD,2026-01-10,NameJet\n\
+     solarmarket.com,310,USD,2025-01-10,NameJet\ngreenhouse.com,2300,USD,2025-06-10,NameJet\n",
+];
+
+/// Gives the account with this key facts, names, a rule that was tested, and claims with prices.
 pub fn fill(world: &World, key: &str, hook: &str) -> String {
     let mut client = world.server.client_with(key);
     let mut post = |path: &str, body: Value| {
@@ -69,6 +85,12 @@ pub fn fill(world: &World, key: &str, hook: &str) -> String {
         assert!(answer.status < 300, "{path}: {}", answer.text());
         answer.json()
     };
+    for file in FACTS {
+        let csv = [("Content-Type", "text/csv")];
+        let added =
+            world.server.client_with(key).send_with("POST", "/api/v1/facts", &csv, file.as_bytes());
+        assert_eq!(added.status, 201, "{}", added.text());
+    }
     for domain in [
         "harborlight.com",
         "harborlight.net",
