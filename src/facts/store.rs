@@ -126,7 +126,7 @@ impl StoredColumn {
 
     /// Returns the number by which values are compared, and whether the value is a lower bound; `None` for text and
     /// for values of other columns. Adds unknown words.
-    fn code(&mut self, value: &Value) -> Option<(i64, bool)> {
+    pub(crate) fn code(&mut self, value: &Value) -> Option<(i64, bool)> {
         let code = match (self.kind, value) {
             (FactType::Int, Value::Int(number)) => *number,
             (FactType::Int, Value::AtLeast { low }) => return Some((*low, true)),
@@ -200,7 +200,7 @@ impl StoredColumn {
     }
 
     /// Returns the value with a code; `None` if no value has it.
-    fn value(&self, code: i64, at_least: bool) -> Option<Value> {
+    pub(crate) fn value(&self, code: i64, at_least: bool) -> Option<Value> {
         Some(match self.kind {
             FactType::Int if at_least => Value::AtLeast { low: code },
             FactType::Int => Value::Int(code),

@@ -16,7 +16,7 @@ use crate::compact::compact_if_many;
 use crate::corpus::batch::BatchMeta;
 use crate::corpus::ingest::{IngestError, Ingested, Source};
 use crate::corpus::{Corpus, CorpusError};
-use crate::facts::published::{FactsFolder, MarketList, MarketReport};
+use crate::facts::published::{FactsFolder, Gathered, MarketList, MarketReport};
 use crate::feeds::{self, Feed, FeedError, FeedProblem, Format, ReadOptions};
 use crate::index::error::BuildError;
 use crate::index::generation::base::ExtendRule;
@@ -148,7 +148,7 @@ impl<'a> IntakeRun<'a> {
         let Site { index, clock, data, .. } = self.site;
         let folder = FactsFolder::new(data);
         // An index without these facts is better than none.
-        if let Err(err) = folder.merge_exits(clock.today()) {
+        if let Err(err) = folder.merge_gathered(Gathered::Zone, clock.today()) {
             tracing::warn!(error = %err, "cannot merge facts about names that left their zones");
         }
         let batches = compact_if_many(corpus, self.site, corpus.batches()?)?;

@@ -217,16 +217,21 @@ impl FactsFolder {
 /// Columns of the ranks by links in the releases before, newest first.
 const EARLIER: [&str; 3] = ["link_rank_1", "link_rank_2", "link_rank_3"];
 
-fn meta(list: PublishedList, as_of: Day) -> SourceMeta {
-    let (title, licence, attribution) = list.rights();
-    let stored = |column: FactColumn| StoredColumn {
+/// Returns a column as editions describe it. `words` are the values of one that has such.
+pub(super) fn stored(column: &FactColumn, words: &[String]) -> StoredColumn {
+    StoredColumn {
         unit: column.unit,
         direction: column.direction,
         scale: column.scale,
-        words: if column.kind == FactType::Enum { list.words() } else { Vec::new() },
+        words: if column.kind == FactType::Enum { words.to_vec() } else { Vec::new() },
         ..StoredColumn::new(column.name.fact(), column.kind)
-    };
-    let mut columns: Vec<StoredColumn> = list.columns().into_iter().map(stored).collect();
+    }
+}
+
+fn meta(list: PublishedList, as_of: Day) -> SourceMeta {
+    let (title, licence, attribution) = list.rights();
+    let stored = |column: &FactColumn| stored(column, &list.words());
+    let mut columns: Vec<StoredColumn> = list.columns().iter().map(stored).collect();
     if list == PublishedList::Links {
         let earlier = |name: &&str| StoredColumn { name: (*name).to_owned(), ..columns[0].clone() };
         let earlier: Vec<StoredColumn> = EARLIER.iter().map(earlier).collect();

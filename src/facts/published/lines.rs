@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 use serde::Serialize;
 
 use super::PublishedError;
-use super::sorter::{Numbers, Sorter};
+use super::sorter::Sorter;
 use crate::report::LISTED_MAX;
 use crate::vocab::name::{DomainName, NameError};
 
@@ -57,6 +57,9 @@ pub(super) enum BadText {
     Origin,
 }
 
+/// The numbers of a row.
+pub(super) type Numbers = [u32; 3];
+
 /// The meaning of a line.
 pub(super) enum Line {
     Row(DomainName, Numbers),
@@ -101,14 +104,14 @@ pub(super) fn peek<R: Read>(mut input: R) -> Result<(Vec<u8>, impl Read), Publis
 
 /// Sorts the rows of files, and counts their lines.
 pub(super) struct Reader {
-    pub(super) sorter: Sorter,
+    pub(super) sorter: Sorter<3>,
     pub(super) report: PublishedReport,
     /// Whether any file has a registrable name.
     has_names: bool,
 }
 
 impl Reader {
-    pub(super) fn new(sorter: Sorter) -> Reader {
+    pub(super) fn new(sorter: Sorter<3>) -> Reader {
         Reader { sorter, report: PublishedReport::default(), has_names: false }
     }
 

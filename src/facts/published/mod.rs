@@ -3,8 +3,8 @@
 //! streamed and rows are sorted on disk, so that memory does not grow with them. [`FactsFolder`] keeps the editions.
 
 mod categories;
-mod exits;
 mod folder;
+mod gathered;
 mod lines;
 mod markets;
 mod ranks;
@@ -17,11 +17,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use self::folder::{FactsFolder, KeepError, Kept};
+pub use self::gathered::{Gathered, GatheredRow};
 pub use self::lines::{BadLine, PublishedReport};
 pub use self::markets::{House, MarketList, MarketReport};
 
-use self::lines::{Reader, peek};
-use self::sorter::{Numbers, SortedRows, Sorter};
+use self::lines::{Numbers, Reader, peek};
+use self::sorter::{SortedRows, Sorter};
 use crate::columns::{FactColumn, Role};
 use crate::feeds::{self, FeedError};
 use crate::store::Licence;
@@ -110,11 +111,7 @@ impl PublishedList {
 
     /// Returns the columns of its facts.
     pub fn columns(self) -> Vec<FactColumn> {
-        let column = |text: &&str| match text.parse() {
-            Ok(Role::Fact(column)) => column,
-            _ => unreachable!("a test reads all columns"),
-        };
-        self.notation().iter().map(column).collect()
+        columns(self.notation())
     }
 
     fn values(self, [first, second, third]: Numbers) -> Vec<Option<Value>> {
@@ -128,6 +125,15 @@ impl PublishedList {
             }
         }
     }
+}
+
+/// Reads columns in the notation of headers.
+fn columns(notation: &[&str]) -> Vec<FactColumn> {
+    let column = |text: &&str| match text.parse() {
+        Ok(Role::Fact(column)) => column,
+        _ => unreachable!("a test reads all columns"),
+    };
+    notation.iter().map(column).collect()
 }
 
 /// A file of an edition.
@@ -169,7 +175,7 @@ pub enum PublishedError {
 /// The rows of an edition.
 pub struct PublishedFacts {
     list: PublishedList,
-    rows: SortedRows,
+    rows: SortedRows<3>,
     pub report: PublishedReport,
 }
 

@@ -13,28 +13,25 @@ use crate::vocab::name::DomainName;
 /// Bytes of the names of a run, about a million; sorting it takes five times as much.
 const RUN_BYTES: usize = 16 << 20;
 
-/// The numbers of a row. Of two rows with one name, the smaller numbers count.
-pub(super) type Numbers = [u32; 3];
-
-/// Collects rows.
-pub(super) struct Sorter {
+/// Collects rows of a name and `N` numbers. Of two rows with one name, the smaller numbers count.
+pub(super) struct Sorter<const N: usize> {
     folder: TempDir,
     names: Vec<u8>,
     /// The end of each name in `names`, and its numbers.
-    rows: Vec<(usize, Numbers)>,
+    rows: Vec<(usize, [u32; N])>,
     runs: Vec<File>,
     run_bytes: usize,
 }
 
-impl Sorter {
+impl<const N: usize> Sorter<N> {
     /// Creates a sorter with a new folder under `scratch`.
-    pub(super) fn new(scratch: &Path) -> io::Result<Sorter> {
+    pub(super) fn new(scratch: &Path) -> io::Result<Sorter<N>> {
         let folder = tempfile::Builder::new().prefix(".sorting-").tempdir_in(scratch)?;
         let (names, rows, runs) = (Vec::new(), Vec::new(), Vec::new());
         Ok(Sorter { folder, names, rows, runs, run_bytes: RUN_BYTES })
     }
 
-    pub(super) fn push(&mut self, name: &DomainName, numbers: Numbers) -> io::Result<()> {
+    pub(super) fn push(&mut self, name: &DomainName, numbers: [u32; N]) -> io::Result<()> {
         self.names.extend_from_slice(name.as_str().as_bytes());
         self.rows.push((self.names.len(), numbers));
         if self.names.len() >= self.run_bytes { self.spill() } else { Ok(()) }
@@ -42,10 +39,10 @@ impl Sorter {
 
     fn spill(&mut self) -> io::Result<()> {
         let starts = std::iter::once(0).chain(self.rows.iter().map(|(end, _)| *end));
-        let name = |(start, (end, numbers)): (usize, &(usize, Numbers))| {
+        let name = |(start, (end, numbers)): (usize, &(usize, [u32; N]))| {
             (&self.names[start..*end], *numbers)
         };
-        let mut rows: Vec<(&[u8], Numbers)> = starts.zip(&self.rows).map(name).collect();
+        let mut rows: Vec<(&[u8], [u32; N])> = starts.zip(&self.rows).map(name).collect();
         rows.sort_unstable();
         rows.dedup_by_key(|(name, _)| *name);
         let mut file = BufWriter::new(tempfile::tempfile_in(self.folder.path())?);
@@ -61,7 +58,7 @@ impl Sorter {
     }
 
     /// Sorts the last run and returns the rows of all.
-    pub(super) fn finish(mut self) -> io::Result<SortedRows> {
+    pub(super) fn finish(mut self) -> io::Result<SortedRows<N>> {
         self.spill()?;
         let mut rows = SortedRows { runs: Vec::new(), next: BinaryHeap::new(), last: Vec::new() };
         for mut file in self.runs {
@@ -73,16 +70,19 @@ impl Sorter {
     }
 }
 
+/// A name, its numbers, and the run that they are from.
+type RunRow<const N: usize> = (Vec<u8>, [u32; N], usize);
+
 /// Rows in the order of their names, each name once.
-pub(super) struct SortedRows {
+pub(super) struct SortedRows<const N: usize> {
     runs: Vec<BufReader<File>>,
     /// The next row of each run.
-    next: BinaryHeap<Reverse<(Vec<u8>, Numbers, usize)>>,
+    next: BinaryHeap<Reverse<RunRow<N>>>,
     last: Vec<u8>,
 }
 
-impl SortedRows {
-    pub(super) fn next_row(&mut self) -> io::Result<Option<(&str, Numbers)>> {
+impl<const N: usize> SortedRows<N> {
+    pub(super) fn next_row(&mut self) -> io::Result<Option<(&str, [u32; N])>> {
         while let Some(Reverse((name, numbers, run))) = self.next.pop() {
             self.refill(run)?;
             if name != self.last {
@@ -101,7 +101,7 @@ impl SortedRows {
             Err(err) if err.kind() == ErrorKind::UnexpectedEof => return Ok(()),
             read => read?,
         }
-        let (mut name, mut numbers) = (vec![0; length[0].into()], Numbers::default());
+        let (mut name, mut numbers) = (vec![0; length[0].into()], [0; N]);
         file.read_exact(&mut name)?;
         for number in &mut numbers {
             let mut bytes = [0; 4];
@@ -126,9 +126,9 @@ mod tests {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             seed >> 8
         };
-        let rows: Vec<(String, Numbers)> =
+        let rows: Vec<(String, [u32; 3])> =
             (0..4_000).map(|_| (format!("a{}.com", next() % 900), [next(), next(), 0])).collect();
-        let mut expected = BTreeMap::<&str, Numbers>::new();
+        let mut expected = BTreeMap::<&str, [u32; 3]>::new();
         for (name, numbers) in &rows {
             let least = expected.entry(name).or_insert(*numbers);
             *least = (*least).min(*numbers);
