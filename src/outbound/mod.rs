@@ -3,6 +3,7 @@
 //! through [`guard`], except to the operator's mail server.
 
 pub mod alert;
+pub mod archive;
 pub mod bootstrap;
 pub mod chat;
 pub mod coding;
