@@ -1,4 +1,4 @@
-//! Registry checks on demand. Requests wait here for the verification worker, which respects its rate
+//! Checks on demand, at registries and in a web archive. Requests wait here for the worker, which respects its rate
 //! limits for each server. Results are cached for a few hours.
 //!
 //! An account sees only checks that it requested, since those of other accounts would reveal which
@@ -46,20 +46,19 @@ pub enum Checked {
 pub struct Refused;
 
 /// Waiting requests, and the results of the last hours.
-pub struct Checks {
-    state: Mutex<PendingChecks>,
+pub struct Checks<R = Checked> {
+    state: Mutex<PendingChecks<R>>,
     limits: DefaultKeyedRateLimiter<AccountId>,
     asked: Notify,
     settled: watch::Sender<()>,
 }
 
-#[derive(Default)]
-struct PendingChecks {
+struct PendingChecks<R> {
     waiting: VecDeque<DomainName>,
     /// Names without a result yet. Results of other names would reveal who watches them.
     asked: HashMap<DomainName, Request>,
     /// Results of each name, oldest first. The accounts that requested an older one still see it.
-    results: HashMap<DomainName, Vec<(Checked, Request)>>,
+    results: HashMap<DomainName, Vec<(R, Request)>>,
 }
 
 /// Who asked about a name, and when; of a result, when it came.
@@ -69,10 +68,11 @@ struct Request {
     accounts: Vec<AccountId>,
 }
 
-impl Default for Checks {
-    fn default() -> Checks {
+impl<R> Default for Checks<R> {
+    fn default() -> Checks<R> {
+        let (waiting, asked, results) = (VecDeque::new(), HashMap::new(), HashMap::new());
         Checks {
-            state: Mutex::default(),
+            state: Mutex::new(PendingChecks { waiting, asked, results }),
             limits: RateLimiter::keyed(Quota::per_hour(PER_HOUR)),
             asked: Notify::new(),
             settled: watch::Sender::new(()),
@@ -80,7 +80,7 @@ impl Default for Checks {
     }
 }
 
-impl Checks {
+impl<R: Copy> Checks<R> {
     /// Requests a check, unless a fresh result exists or the name is already waiting. Waits at most
     /// `wait` for the result.
     ///
@@ -91,7 +91,7 @@ impl Checks {
         account: AccountId,
         name: &DomainName,
         wait: Duration,
-    ) -> Result<Option<Checked>, Refused> {
+    ) -> Result<Option<R>, Refused> {
         let mut settled = self.settled.subscribe();
         if let Some(fresh) = self.begin(account, name)? {
             return Ok(Some(fresh));
@@ -107,7 +107,7 @@ impl Checks {
     ///
     /// # Errors
     /// [`Refused`].
-    pub fn begin(&self, account: AccountId, name: &DomainName) -> Result<Option<Checked>, Refused> {
+    pub fn begin(&self, account: AccountId, name: &DomainName) -> Result<Option<R>, Refused> {
         let mut state = self.state();
         state.give_up();
         if let Some((checked, request)) = state.results.get_mut(name).and_then(|all| all.last_mut())
@@ -159,7 +159,7 @@ impl Checks {
     }
 
     /// Returns the last result for a name that `account` requested, if it is still kept.
-    pub fn result(&self, account: AccountId, name: &DomainName) -> Option<Checked> {
+    pub fn result(&self, account: AccountId, name: &DomainName) -> Option<R> {
         let state = self.state();
         let mut newest_first = state.results.get(name)?.iter().rev();
         let (checked, request) = newest_first.find(|(_, request)| request.is_of(account))?;
@@ -177,11 +177,11 @@ impl Checks {
     }
 
     /// Stores the result of a name, if a check of it was requested.
-    pub fn settle(&self, name: &DomainName, checked: Checked) {
+    pub fn settle(&self, name: &DomainName, checked: R) {
         let mut state = self.state();
         let Some(Request { accounts, .. }) = state.asked.remove(name) else { return };
         if state.results.len() >= RESULTS_MAX {
-            let is_fresh = |(_, request): &(Checked, Request)| request.at.elapsed() < FRESH;
+            let is_fresh = |(_, request): &(R, Request)| request.at.elapsed() < FRESH;
             state.results.retain(|_, results| results.last().is_some_and(is_fresh));
         }
         if state.results.len() < RESULTS_MAX {
@@ -193,12 +193,12 @@ impl Checks {
         self.settled.send_replace(());
     }
 
-    fn state(&self) -> MutexGuard<'_, PendingChecks> {
+    fn state(&self) -> MutexGuard<'_, PendingChecks<R>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl PendingChecks {
+impl<R> PendingChecks<R> {
     /// Removes names that have waited for too long.
     fn give_up(&mut self) {
         self.asked.retain(|_, request| request.at.elapsed() < GIVEN_UP);
@@ -244,7 +244,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_fresh_result_needs_no_query() {
-        let checks = Checks::default();
+        let checks: Checks = Checks::default();
         let answer = async {
             checks.asked().await;
             assert_eq!(checks.take(), [name("a.com")]);
@@ -262,7 +262,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn checks_of_other_accounts_change_nothing() {
-        let (checks, name) = (Checks::default(), name("a.com"));
+        let (checks, name) = (Checks::<Checked>::default(), name("a.com"));
         let [one, other] = [1, 2].map(AccountId);
         let shown =
             || [one, other].map(|of| (checks.is_waiting(of, &name), checks.result(of, &name)));
@@ -283,7 +283,7 @@ mod tests {
     /// A node that does not lead has no worker that takes names.
     #[tokio::test(start_paused = true)]
     async fn names_that_nobody_checks_are_given_up() {
-        let checks = Checks::default();
+        let checks: Checks = Checks::default();
         assert_eq!(checks.begin(AccountId(1), &name("a.com")), Ok(None));
         tokio::time::advance(GIVEN_UP / 2).await;
         assert!(checks.is_waiting(AccountId(1), &name("a.com")));
@@ -295,7 +295,7 @@ mod tests {
 
     #[tokio::test]
     async fn checks_are_limited_and_others_results_are_not_kept() {
-        let checks = Checks::default();
+        let checks: Checks = Checks::default();
         checks.settle(&name("watched.com"), seen());
         assert_eq!(checks.result(AccountId(1), &name("watched.com")), None);
         for at in 0..PER_HOUR.get() {
