@@ -4,6 +4,7 @@ pub mod admin;
 pub mod bootstrap;
 pub mod changes;
 pub mod deliver;
+pub mod gather;
 pub mod gauges;
 pub mod notify;
 pub mod reload;
