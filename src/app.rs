@@ -202,9 +202,7 @@ pub fn build(
         site: Site {
             home: outbound.public_url.clone(),
             cookie: config.web.cookie(outbound.public_url.as_ref()),
-            single_user: config.listen.is_loopback()
-                && outbound.public_url.is_none()
-                && config.server.tls.is_none(),
+            single_user: config.is_single_user(),
             owner_link: Token::generate()
                 .map_err(|err| anyhow!("the system's random source failed: {err}"))?,
         },
@@ -218,6 +216,7 @@ pub fn build(
             bootstrap,
             checks: outbound.rdap.enabled.then(Arc::default),
             whois: outbound.whois.enabled,
+            archive: outbound.archive.is_some().then(Arc::default),
         },
         limits: ResponseLimits::new(
             config.server.deadlines.write_stall,

@@ -28,7 +28,8 @@ use crate::config::inbox::InboxSettings;
 use crate::config::index::{IndexFile, IndexSettings};
 use crate::config::number::{Bounded, Seconds};
 use crate::config::outbound::{
-    DnsFile, GivenSecrets, RdapFile, SampleFile, SmtpFile, TelegramFile, WebhooksFile, WhoisFile,
+    ArchiveFile, DnsFile, GivenSecrets, RdapFile, SampleFile, SmtpFile, TelegramFile, WebhooksFile,
+    WhoisFile,
 };
 use crate::config::renamed::Renamed;
 use crate::config::server::ServerFile;
@@ -131,6 +132,9 @@ pub struct Config {
     /// `None` for a single node.
     pub cluster: Option<ClusterSettings>,
     pub catch_days: u16,
+    /// Whether facts are kept that are known because a member watches or checks a name. Everyone who uses the server
+    /// sees them, which shows what members want. By default, they are kept by a server for one person.
+    pub facts_of_members: Option<bool>,
     pub plans: Plans,
     pub accounts: AccountLimits,
     pub outbound: Settings,
@@ -142,6 +146,11 @@ pub struct Config {
 }
 
 impl Config {
+    /// Whether the server is for one person on this machine.
+    pub fn is_single_user(&self) -> bool {
+        self.listen.is_loopback() && self.outbound.public_url.is_none() && self.server.tls.is_none()
+    }
+
     /// The folders and index settings of this installation, with absolute paths.
     pub fn site(&self) -> Site {
         Site {
@@ -183,6 +192,7 @@ struct File {
     data: Option<PathBuf>,
     index: IndexFile,
     inbox: InboxSettings,
+    facts: FactsSection,
     sources: SourcesFile,
     zones: ZonesFile,
     today: Option<Day>,
@@ -202,6 +212,7 @@ struct File {
     webhooks: WebhooksFile,
     rdap: RdapFile,
     whois: WhoisFile,
+    archive: ArchiveFile,
     sample: SampleFile,
     dns: DnsFile,
     outbound: Calls,
@@ -210,6 +221,13 @@ struct File {
     metrics: MetricsFile,
     log: LogFile,
     server: ServerFile,
+}
+
+/// The section `[facts]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct FactsSection {
+    of_members: Option<bool>,
 }
 
 /// The section `[zones]`.
@@ -297,6 +315,7 @@ impl Config {
             sample: file.sample.settings(&rdap)?,
             rdap,
             whois: file.whois.settings()?,
+            archive: file.archive.settings(),
             dns: file.dns.settings()?,
             calls: file.outbound,
         };
@@ -318,6 +337,7 @@ impl Config {
             tables,
             table_problems: problems.iter().map(|err| format!("{err:#}")).collect(),
             catch_days: file.catch_days.map_or(CATCH_DAYS_DEFAULT, Bounded::get),
+            facts_of_members: file.facts.of_members,
             plans: file.plans.limits,
             accounts: file.accounts.limits(),
             web: WebSettings { links: file.links, public_plans: file.plans.public, ..file.web },

@@ -1,9 +1,12 @@
 //! Work that one node does for all: a single server, or the leader of a cluster.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use anyhow::Context as _;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
+use url::Url;
 
 use super::fetcher;
 use crate::changes::Appender;
@@ -20,16 +23,21 @@ use crate::service::app::App;
 use crate::sources::run::Runner;
 use crate::sources::state::Folder;
 use crate::sources::worker::Worker;
+use crate::workers::archive::Archive;
 use crate::workers::bootstrap::Registry;
 use crate::workers::changes::Deriving;
 use crate::workers::deliver::Deliver;
 use crate::workers::deliver::schedule::Schedule;
 use crate::workers::deliver::send::Senders;
+use crate::workers::gather::{Gather, Rows};
 use crate::workers::notify::matching::Matching;
 use crate::workers::notify::watching::Watching;
 use crate::workers::verify::server::Limits;
 use crate::workers::verify::{Verify, WhoisServers};
 use crate::workers::{self, until};
+
+/// Maximum time of a query to a web archive, which may read long lists from slow disks.
+const ARCHIVE_CALL_MAX: Duration = Duration::from_secs(60);
 
 /// Dependencies of the workers, kept so that they can be started again.
 pub(super) struct Work {
@@ -59,6 +67,13 @@ impl workers::Work for Work {
         let deriving = self.deriving();
         deriving.begin().await;
         tasks.spawn(deriving.run(stop()));
+        let folder = FactsFolder::new(&self.config.site().data);
+        let (gather, rows) = Gather::new(folder.clone(), self.config.clock);
+        // Ends after those that send rows.
+        tasks.spawn(gather.run());
+        if let Some(archive) = self.archive(folder, rows)? {
+            tasks.spawn(archive.run(stop()));
+        }
         if let Some(verify) = self.verify()? {
             tasks.spawn(verify.run(stop()));
         }
@@ -148,6 +163,35 @@ impl Work {
             clock: self.config.clock,
             has_mail: self.app.reach.channels.email,
         }
+    }
+
+    /// Whether facts are kept that show what members want.
+    fn keeps_facts_of_members(&self) -> bool {
+        self.config.facts_of_members.unwrap_or_else(|| self.config.is_single_user())
+    }
+
+    /// Returns the worker that asks a web archive, unless that is off.
+    fn archive(&self, folder: FactsFolder, rows: Rows) -> anyhow::Result<Option<Archive>> {
+        let (config, app) = (&self.config, &self.app);
+        let settings = config.outbound.archive.as_ref().zip(app.reach.archive.as_ref());
+        let Some((settings, archive)) = settings else { return Ok(None) };
+        let rules = config.outbound.rules(&settings.allow);
+        let guard = Guard::new(rules, Dns::new(&config.outbound.dns)?);
+        let client = Client::new(guard, settings.ca_file.as_deref())?;
+        Ok(Some(Archive {
+            archive: Arc::clone(archive),
+            client: client.with_timeout(ARCHIVE_CALL_MAX),
+            url: Url::parse(settings.url.as_str()).context("archive.url")?,
+            every: settings.every,
+            best: settings.best,
+            store: app.store.clone(),
+            live: Arc::clone(&app.live),
+            clock: config.clock,
+            catch_days: config.catch_days,
+            folder,
+            rows,
+            of_members: self.keeps_facts_of_members(),
+        }))
     }
 
     /// Returns the worker that verifies watched names with RDAP, unless verification is off.

@@ -1,5 +1,5 @@
-//! The sections for outbound calls: `[smtp]`, `[telegram]`, `[webhooks]`, `[rdap]`, `[whois]`, `[sample]` and
-//! `[dns]`.
+//! The sections for outbound calls: `[smtp]`, `[telegram]`, `[webhooks]`, `[rdap]`, `[whois]`, `[archive]`,
+//! `[sample]` and `[dns]`.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -12,8 +12,9 @@ use url::{Host, Url};
 
 use crate::config::number::Bounded;
 use crate::outbound::settings::{
-    Dns, PUSHOVER_BASE_DEFAULT, RDAP_BOOTSTRAP_DEFAULT, RETRY_SECONDS_DEFAULT, Rdap, Sample,
-    SecretSource, Smtp, SmtpTls, TELEGRAM_BASE_DEFAULT, Telegram, Webhooks, Whois,
+    ARCHIVE_URL_DEFAULT, Archive, Dns, PUSHOVER_BASE_DEFAULT, RDAP_BOOTSTRAP_DEFAULT,
+    RETRY_SECONDS_DEFAULT, Rdap, Sample, SecretSource, Smtp, SmtpTls, TELEGRAM_BASE_DEFAULT,
+    Telegram, Webhooks, Whois,
 };
 use crate::outbound::whois;
 use crate::vocab::net::{self, AllowList};
@@ -32,6 +33,12 @@ const RDAP_RATE_MAX: u32 = 1_000;
 const BOOTSTRAP_HOURS_DEFAULT: u64 = 24;
 /// Maximum interval between two downloads of the RDAP bootstrap file: a month.
 const BOOTSTRAP_HOURS_MAX: u32 = 24 * 30;
+/// Maximum queries to a web archive a minute: the Internet Archive blocks addresses with more than 30, and asks
+/// clients to stay at four fifths of that.
+const ARCHIVE_PER_MINUTE_MAX: u32 = 24;
+const ARCHIVE_BEST_DEFAULT: u32 = 300;
+/// Maximum number of names a day, which takes four hours.
+const ARCHIVE_BEST_MAX: u32 = 5_000;
 const DNS_SERVERS_MAX: usize = 8;
 const DNS_PORT: u16 = 53;
 
@@ -103,6 +110,18 @@ pub(super) struct WhoisFile {
     /// A host, or a host and port, by suffix.
     servers: HashMap<String, String>,
     allow: AllowList,
+}
+
+/// The section `[archive]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct ArchiveFile {
+    enabled: bool,
+    url: Option<BaseUrl>,
+    per_minute: Option<Bounded<1, ARCHIVE_PER_MINUTE_MAX>>,
+    best: Option<Bounded<0, ARCHIVE_BEST_MAX>>,
+    allow: AllowList,
+    ca_file: Option<PathBuf>,
 }
 
 /// The section `[sample]`.
@@ -256,6 +275,19 @@ impl WhoisFile {
     }
 }
 
+impl ArchiveFile {
+    pub(super) fn settings(self) -> Option<Archive> {
+        let per_minute = self.per_minute.map_or(ARCHIVE_PER_MINUTE_MAX, Bounded::get);
+        self.enabled.then(|| Archive {
+            url: self.url.unwrap_or_else(|| built_in(ARCHIVE_URL_DEFAULT)),
+            every: Duration::from_secs(60) / per_minute,
+            best: self.best.map_or(ARCHIVE_BEST_DEFAULT, Bounded::get),
+            allow: self.allow,
+            ca_file: self.ca_file,
+        })
+    }
+}
+
 impl SampleFile {
     pub(super) fn settings(self, rdap: &Rdap) -> anyhow::Result<Option<Sample>> {
         let known = |texts: Vec<String>, of: &str| {
@@ -359,6 +391,10 @@ mod tests {
         assert!(settings.rdap.enabled);
         assert_eq!(settings.rdap.bootstrap.as_str(), RDAP_BOOTSTRAP_DEFAULT);
         assert_eq!((settings.rdap.requests_per_second, settings.rdap.concurrency), (1, 2));
+        assert!(settings.archive.is_none());
+        let archive = loaded("[archive]\nenabled = true").archive.expect("on");
+        assert_eq!((archive.url.as_str(), archive.best), (ARCHIVE_URL_DEFAULT, 300));
+        assert_eq!(archive.every, Duration::from_millis(2_500));
     }
 
     #[test]
@@ -373,8 +409,13 @@ mod tests {
              [rdap]\nenabled = false\nbootstrap = \"https://rdap.example/dns.json\"\n\
              bootstrap_refresh_hours = 1\nrequests_per_second = 5\nconcurrency = 7\n\
              allow = [\"[::1]:9001\"]\nca_file = \"ca.pem\"\n\
+             [archive]\nenabled = true\nurl = \"https://cdx.example/cdx\"\nper_minute = 6\nbest = 0\n\
+             allow = [\"[::1]:9002\"]\nca_file = \"ca.pem\"\n\
              [dns]\nservers = [\"127.0.0.1:5353\", \"9.9.9.9\", \"::1\"]\n",
         );
+        let archive = settings.archive.as_ref().expect("on");
+        assert_eq!((archive.url.as_str(), archive.best), ("https://cdx.example/cdx", 0));
+        assert_eq!(archive.every, Duration::from_secs(10));
         let smtp = settings.smtp.as_ref().expect("set up");
         assert_eq!((smtp.tls, smtp.port), (SmtpTls::StartTls, 587));
         assert!(matches!(&smtp.login, Some((user, SecretSource::File(_))) if user == "u"));
@@ -475,6 +516,10 @@ mod tests {
             ("[rdap]\nrequests_per_second = 0", "requests_per_second"),
             ("[rdap]\nconcurrency = 0", "concurrency"),
             ("[rdap]\nbootstrap_refresh_hours = 0", "bootstrap_refresh_hours"),
+            ("[archive]\nper_minute = 25", "per_minute"),
+            ("[archive]\nper_minute = 0", "per_minute"),
+            ("[archive]\nbest = 5001", "best"),
+            ("[archive]\nurl = \"archive.example\"", "archive.example"),
             ("[dns]\nservers = [\"localhost\"]", "localhost"),
             ("[sample]\nsuffixes = [\"nosuchsuffix\"]", "nosuchsuffix"),
             ("[sample]\nenabled = true\nexcept = [\"a.com\"]", "a.com"),

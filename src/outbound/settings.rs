@@ -20,6 +20,8 @@ use crate::vocab::url::{BaseUrl, DeniedName, HostRules};
 pub const RDAP_BOOTSTRAP_DEFAULT: &str = "https://data.iana.org/rdap/dns.json";
 /// Telegram's Bot API.
 pub const TELEGRAM_BASE_DEFAULT: &str = "https://api.telegram.org";
+/// The CDX server of the Wayback Machine.
+pub const ARCHIVE_URL_DEFAULT: &str = "https://web.archive.org/cdx/search/cdx";
 /// Pushover's API.
 pub const PUSHOVER_BASE_DEFAULT: &str = "https://api.pushover.net";
 /// Times of the delivery attempts, in seconds after the first one, as Standard Webhooks recommends.
@@ -37,6 +39,8 @@ pub struct Settings {
     pub webhooks: Webhooks,
     pub rdap: Rdap,
     pub whois: Whois,
+    /// `None` asks no web archive.
+    pub archive: Option<Archive>,
     /// `None` asks about no released name.
     pub sample: Option<Sample>,
     pub dns: Dns,
@@ -212,6 +216,19 @@ pub struct Whois {
     pub servers: WhoisHosts,
     /// Private addresses that may be called.
     pub allow: AllowList,
+}
+
+/// Queries to a web archive.
+#[derive(Clone, Debug)]
+pub struct Archive {
+    pub url: BaseUrl,
+    /// Time between two queries.
+    pub every: Duration,
+    /// Number of the best names on their way out that are asked about each day.
+    pub best: u32,
+    /// Private addresses that may be called.
+    pub allow: AllowList,
+    pub ca_file: Option<PathBuf>,
 }
 
 /// Name servers.

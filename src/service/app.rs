@@ -9,6 +9,7 @@ use chrono::{DateTime, Utc};
 
 use crate::account_turns::AccountTurns;
 use crate::accounts::Store;
+use crate::archive::WebArchive;
 use crate::backtests::Backtests;
 use crate::changes::ChangeLog;
 use crate::checks::Checks;
@@ -73,6 +74,8 @@ pub struct Reach {
     pub checks: Option<Arc<Checks>>,
     /// Whether WHOIS servers may be asked.
     pub whois: bool,
+    /// `None` if no web archive is asked.
+    pub archive: Option<Arc<WebArchive>>,
 }
 
 /// Limits of responses that take a long time.

@@ -3,6 +3,7 @@
 
 pub mod account_turns;
 pub mod app;
+pub mod archive;
 pub mod backtests;
 pub mod channels;
 pub mod checks;

@@ -119,6 +119,8 @@ pub const METRICS: &[Metric] = &[
     metric(MetricKind::Counter, "dropdex_calls_refused_total", "Outbound calls blocked by the SSRF guard."),
     metric(MetricKind::Counters, "dropdex_rdap_answers_total", "RDAP queries, by outcome."),
     metric(MetricKind::Counter, "dropdex_rdap_distrusted_total", "Times that 404s of an RDAP server stopped to count, for an hour or until it knows a registered name."),
+    metric(MetricKind::Counters, "dropdex_archive_answers_total", "Queries to the web archive, by outcome."),
+    metric(MetricKind::Gauge, "dropdex_archive_waiting", "Names that wait for a query to the web archive."),
     metric(MetricKind::Counters, "dropdex_changes_total", "Derived changes of names, by kind."),
     metric(MetricKind::Counter, "dropdex_change_failures_total", "Failed derivations of changes, which are repeated."),
     metric(MetricKind::Gauge, "dropdex_change_log_newest", "Newest event of the change log."),
@@ -155,7 +157,7 @@ pub const METRICS: &[Metric] = &[
 type Labels = &'static [(&'static str, &'static [&'static str])];
 
 /// Counters whose label values are known in advance. Every combination is exported from the start.
-const LABELS: [(&str, Labels); 5] = [
+const LABELS: [(&str, Labels); 6] = [
     ("dropdex_security_events_total", &[("event", &SecurityEvent::NAMES)]),
     ("dropdex_changes_total", &[("kind", &ChangeKind::NAMES)]),
     (
@@ -172,6 +174,10 @@ const LABELS: [(&str, Labels); 5] = [
             ("channel", &["webhook", "email", "telegram", "chat"]),
             ("outcome", &["delivered", "retry", "failed", "switched_off"]),
         ],
+    ),
+    (
+        "dropdex_archive_answers_total",
+        &[("outcome", &["captures", "none", "not_now", "failed", "refused", "no_answer"])],
     ),
     (
         "dropdex_rdap_answers_total",

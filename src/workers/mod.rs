@@ -1,6 +1,7 @@
 //! Background work: everything that happens without a request.
 
 pub mod admin;
+pub mod archive;
 pub mod bootstrap;
 pub mod changes;
 pub mod deliver;
