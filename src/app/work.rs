@@ -71,10 +71,10 @@ impl workers::Work for Work {
         let (gather, rows) = Gather::new(folder.clone(), self.config.clock);
         // Ends after those that send rows.
         tasks.spawn(gather.run());
-        if let Some(archive) = self.archive(folder, rows)? {
+        if let Some(archive) = self.archive(folder, rows.clone())? {
             tasks.spawn(archive.run(stop()));
         }
-        if let Some(verify) = self.verify()? {
+        if let Some(verify) = self.verify(rows)? {
             tasks.spawn(verify.run(stop()));
         }
         let (matching, watching) = (self.matching(), self.watching());
@@ -195,7 +195,7 @@ impl Work {
     }
 
     /// Returns the worker that verifies watched names with RDAP, unless verification is off.
-    fn verify(&self) -> anyhow::Result<Option<Verify>> {
+    fn verify(&self, rows: Rows) -> anyhow::Result<Option<Verify>> {
         let (config, app) = (&self.config, &self.app);
         let Some(checks) = &app.reach.checks else { return Ok(None) };
         let settings = &config.outbound.rdap;
@@ -225,6 +225,7 @@ impl Work {
                 concurrency: settings.concurrency,
             },
             sample: config.outbound.sample.clone(),
+            lives: self.keeps_facts_of_members().then_some(rows),
         }))
     }
 }

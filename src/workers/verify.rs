@@ -31,6 +31,8 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use url::Url;
 
 use crate::accounts::{Store, WriteError};
+use crate::facts::Value;
+use crate::facts::published::{Gathered, GatheredRow};
 use crate::index::filter::AsOf;
 use crate::index::generation::live::LiveIndex;
 use crate::index::storage::manifest::GenerationId;
@@ -55,6 +57,7 @@ use crate::vocab::rdap::{Bootstrap, origin};
 use crate::vocab::sample::SampleAnswer;
 use crate::vocab::time::UnixMs;
 use crate::workers::bootstrap::Registry;
+use crate::workers::gather::{Batch, Rows};
 use budget::{Budgets, Turn};
 use plan::{DropDays, Due, How, PlanTime, Urgency, VerifyPlan};
 use server::{Ended, Limits, Server};
@@ -114,6 +117,8 @@ pub struct Verify {
     pub limits: Limits,
     /// Suffixes of the random sample; `None` without one.
     pub sample: Option<Sample>,
+    /// Takes the registrations of names as facts; `None` if they are not kept.
+    pub lives: Option<Rows>,
 }
 
 /// How WHOIS servers are reached.
@@ -703,6 +708,7 @@ impl VerifyWorker {
                 let seen = self.seen(state, ObservedBy::Rdap, evidence);
                 let rdap::Registration { statuses, registered_on, latest: registration, .. } =
                     found;
+                self.keep_life(&ask.due, state, registered_on);
                 let seen = Observation { statuses, registered_on, registration, ..seen };
                 self.answer(ask.due, seen, now);
             }
@@ -730,6 +736,19 @@ impl VerifyWorker {
             Ok(Reply::Elsewhere(_)) => {}
             Err(err) => self.pause(ask.due, &ask.server, &err.to_string(), now),
         }
+    }
+
+    /// Keeps the registration of a name as a fact. Once the name dropped and was registered again, the fact is still
+    /// about the life that ended.
+    fn keep_life(&self, due: &Due, state: RdapState, registered_on: Option<Day>) {
+        let is_kept = due.sampled.is_none() && state != RdapState::RegisteredAgain;
+        let day = registered_on.filter(|_| is_kept);
+        let Some((lives, day)) = self.verify.lives.as_ref().zip(day) else { return };
+        let as_of = self.verify.clock.today();
+        let values = vec![Some(Value::Date(day))];
+        let rows = vec![GatheredRow { name: due.name.clone(), as_of, values }];
+        // The worker ends after this one.
+        let _ = lives.send(Batch { source: Gathered::Life, rows, is_awaited: false });
     }
 
     /// Handles a 404: the name servers of the suffix are asked as well, once the server has described a
