@@ -4,6 +4,7 @@
 pub mod account;
 pub mod alerts;
 pub mod appraise;
+pub mod archive;
 pub mod batch;
 pub mod body;
 pub mod changes;

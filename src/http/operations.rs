@@ -41,9 +41,9 @@ use crate::vocab::limits::{
 use crate::vocab::name::NAME_OCTETS_MAX;
 use crate::vocab::outcome::Horizon;
 use crate::{
-    account, alerts, appraise, batch, changes, check, domain, drops, export, facts, feeds, health,
-    hidden, label, openapi, outcomes, portfolio, search, searches, suggest, tlds, unsubscribe,
-    watchlist,
+    account, alerts, appraise, archive, batch, changes, check, domain, drops, export, facts, feeds,
+    health, hidden, label, openapi, outcomes, portfolio, search, searches, suggest, tlds,
+    unsubscribe, watchlist,
 };
 
 const fn json<T: ToSchema>(status: u16, description: &'static str) -> ResponseSpec {
@@ -609,6 +609,17 @@ pub const OPERATIONS: &[Operation] = &[
             json::<check::ChecksResponse>(200, "One row per name, in request order."),
             text(200, "The same rows as server-sent events.", "text/event-stream"),
         ]),
+    Operation::post("/api/v1/archive", |of| post(guarded(of, archive::ask_archive)))
+        .named(Group::Names, "askArchive", "Ask the web archive about a name")
+        .description(
+            "Queues a question to the Wayback Machine of the Internet Archive, which is asked at most 24 times a minute \
+             for all accounts, and returns what is known. Results are kept for hours; one younger than ten minutes is \
+             returned again. An account has 100 questions an hour.",
+        )
+        .read_only()
+        .class(Class::Read)
+        .body::<archive::ArchiveRequest>()
+        .responses(&[json::<archive::ArchiveResponse>(200, "The question and its result.")]),
     Operation::get("/api/v1/portfolio", |of| get(guarded(of, portfolio::list_claims)))
         .named(Group::Portfolio, "listClaims", "List your backorder claims")
         .description("Newest first.")

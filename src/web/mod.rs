@@ -210,6 +210,7 @@ mod tests {
                     "/api/v1/appraise"
                     | "/api/v1/alerts/backtest"
                     | "/api/v1/alerts/preview"
+                    | "/api/v1/archive"
                     | "/api/v1/check"
                     | "/api/v1/search/batch",
                 ) => Class::Read,

@@ -299,6 +299,9 @@ fn read_names(all: &mut Answers, owner: &mut Client) {
     let check = ("/api/v1/check", "/api/v1/check");
     all.send(owner, "POST", check, &json!({"domains": ["solar.com", "münchen.de", "www.a.de"]}));
     all.send(owner, "POST", check, &json!({"domains": []}));
+    let archive = ("/api/v1/archive", "/api/v1/archive");
+    all.send(owner, "POST", archive, &json!({"domain": "solar.com"}));
+    all.send(owner, "POST", archive, &json!({"domain": "com"}));
 }
 
 fn claims(all: &mut Answers, owner: &mut Client) {

@@ -87,6 +87,11 @@ impl Gathered {
         }
     }
 
+    /// Returns the line that the licence asks to be shown beside values.
+    pub const fn attribution(self) -> Option<&'static str> {
+        self.rights().2
+    }
+
     fn columns(self) -> Vec<FactColumn> {
         columns(self.notation())
     }

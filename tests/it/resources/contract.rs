@@ -40,6 +40,7 @@ const ENDPOINTS: &[(&str, &str, &str)] = &[
     ("GET", "/api/v1/alerts/{alert}", ""),
     ("PATCH", "/api/v1/alerts/{alert}", r#"{"active": false}"#),
     ("DELETE", "/api/v1/alerts/{alert}", ""),
+    ("POST", "/api/v1/archive", r#"{"domain": "a.com"}"#),
     ("POST", "/api/v1/alerts/preview", r#"{"filter": {}}"#),
     ("POST", "/api/v1/alerts/backtest", r#"{"filter": {}}"#),
     ("POST", "/api/v1/alerts/{alert}/test", ""),
@@ -201,6 +202,7 @@ fn a_405_lists_the_allowed_methods() {
         ("/api/v1/alerts", vec!["GET", "POST"]),
         ("/api/v1/alerts/1", vec!["GET", "PATCH", "DELETE"]),
         ("/api/v1/alerts/preview", vec!["POST"]),
+        ("/api/v1/archive", vec!["POST"]),
         ("/api/v1/alerts/backtest", vec!["POST"]),
         ("/api/v1/alerts/1/test", vec!["POST"]),
         ("/api/v1/alerts/1/deliveries", vec!["GET"]),
@@ -332,11 +334,10 @@ fn an_endless_body_is_refused_at_the_limit() {
 fn a_post_with_an_idempotency_key_takes_effect_once() {
     let site = site();
     let (server, mut client) = served(&site);
-    // Repeated batches and repeated hiding change nothing, so these operations take no key.
-    let adds = |path: &str| {
-        !path.contains('{')
-            && !["/preview", "/backtest", "/batch", "/hidden"].iter().any(|end| path.ends_with(end))
-    };
+    // Repeated batches, hiding and questions change nothing, so these operations take no key.
+    let takes_none = ["/preview", "/backtest", "/batch", "/hidden", "/archive"];
+    let adds =
+        |path: &str| !path.contains('{') && !takes_none.iter().any(|end| path.ends_with(end));
     let posts = || ENDPOINTS.iter().filter(|(method, path, _)| *method == "POST" && adds(path));
     let send = |client: &mut Client, target: &str, key: &str, body: &str| {
         client.send_with("POST", target, &[JSON, ("Idempotency-Key", key)], body.as_bytes())
