@@ -6,7 +6,7 @@ mod bulk;
 mod dossier;
 mod facts;
 mod limits;
-mod person;
+pub(crate) mod person;
 mod portfolio;
 mod searches;
 mod watch_alerts;
@@ -73,6 +73,7 @@ const FORMS: [(&str, &str); 31] = [
     ("/watchlist/notes", "domain=solar.com&tags=flip"),
     ("/watchlist/entry", "domain=solar.com&tags=flip"),
     ("/domain/solar.com/check", ""),
+    ("/domain/solar.com/archive", ""),
     ("/watch", "domain=a.com"),
     ("/unwatch", "domain=solar.com"),
     ("/watchlist/add", "names=a.com"),

@@ -17,8 +17,8 @@ use crate::vocab::name::DomainName;
 /// Sources that say for which kinds of sites names were used.
 const RISK_SOURCES: [&str; 2] = ["ut1", "hagezi"];
 
-/// Renders the known facts of a name that was last registered again after a drop on the day `returned`, and the
-/// form to mark it for a member; nothing without either.
+/// Renders the known facts of a name that was last registered again after a drop on the day `returned`, the form to
+/// mark it for a member, and the question to the web archive; nothing without any of them.
 ///
 /// # Errors
 /// An edition cannot be read.
@@ -27,10 +27,11 @@ pub fn section(
     domain: &DomainName,
     returned: Option<Day>,
     today: Day,
+    question: Option<Markup>,
     is_member: bool,
 ) -> Result<Markup, ApiError> {
     let mut known = visible.of_name(domain).map_err(|err| ApiError::Internal(err.into()))?;
-    if known.is_empty() && !is_member {
+    if known.is_empty() && question.is_none() && !is_member {
         return Ok(html! {});
     }
     let mark = known.iter().find_map(|(source, column, fact)| Mark::of(source, column, fact));
@@ -52,6 +53,7 @@ pub fn section(
         }
         @if is_member { (form(domain, mark)) }
         @for line in attributions { p.soft { (line) } }
+        @if let Some(question) = question { (question) }
         p.soft {
             @if known.iter().any(|(.., fact)| fact.is_before(returned)) {
                 "Facts from before the drop are about an earlier registration. "

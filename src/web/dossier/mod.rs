@@ -2,6 +2,7 @@
 //! reasons for the score, other TLDs, the viewer's notes, external links, history and votes. An unknown
 //! name gets a 404 that shows its score.
 
+mod archive;
 mod comparables;
 mod facts;
 mod lifecycle;
@@ -62,6 +63,7 @@ pub fn routes() -> Router<Web> {
         .route("/domain/{name}", get(find_domain))
         .route("/domain/{name}/vote", post(votes::vote))
         .route("/domain/{name}/check", post(registry::check))
+        .route("/domain/{name}/archive", post(archive::ask))
 }
 
 /// `GET /domain/{name}`: the dossier. Other spellings redirect to the canonical one.
@@ -104,6 +106,8 @@ async fn find_domain(
         let expected = index.expectation_of(&domain);
         let expected = expected.map(|(of, model)| model.sentence(of, domain.tld()));
         let visible = web.app.visible_facts();
+        let returned = index.last_returned(&domain);
+        let question = archive::question(&web, account, &domain);
         let (owned, now) = (owned.as_deref(), viewer.now);
         let sales = web.app.sales.current().filter(|_| owned.is_some());
         let own_sales = web.app.own_sales.among(&visible);
@@ -126,12 +130,13 @@ async fn find_domain(
             facts: facts::section(
                 &visible,
                 &domain,
-                index.last_returned(&domain),
+                returned,
                 as_of.today,
+                question,
                 owned.is_some(),
             )?,
         };
-        let all = [&votes::NOTICES[..], &registry::NOTICES[..]].concat();
+        let all = [&votes::NOTICES[..], &registry::NOTICES, &archive::NOTICES].concat();
         let notice = notice::shown(&all, query.as_deref());
         Ok((status, dossier.page(&viewer, &index, &votes, &notice)))
     })
