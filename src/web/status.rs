@@ -24,6 +24,7 @@ use crate::intake::inbox::InboxCounts;
 use crate::layout::Page;
 use crate::service::app::App;
 use crate::service::app::Now;
+use crate::service::archive::Progress;
 use crate::service::error::ApiError;
 use crate::service::work;
 use crate::sources::state::{Standing, View};
@@ -367,9 +368,22 @@ fn queues_panel(service: &Service<'_>) -> Markup {
             dt { "Deliveries queued" } dd { (waiting(queues, service.now)) }
             dt { "Watched names" } dd { (grouped(queues.watched as u64)) }
             dt { "Awaiting first check" } dd { (grouped(queues.unseen as u64)) " names" }
+            @if let Some(archive) = &service.app.reach.archive {
+                dt { "Web archive" } dd { (questions(*archive.progress())) }
+            }
         }
     };
     panel("queues", "Queues", facts)
+}
+
+/// Renders the names that the web archive is asked about.
+fn questions(progress: Progress) -> Markup {
+    let Progress { answered, failed, waiting, is_paused } = progress;
+    html! {
+        @if is_paused { span.badge.warn { "paused" } " " }
+        (grouped(waiting as u64)) " waiting, " (grouped(answered)) " answered"
+        @if failed > 0 { ", " (grouped(failed)) " given up for a day" }
+    }
 }
 
 /// Renders the number of queued deliveries, and the delay of the first.

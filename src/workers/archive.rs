@@ -130,6 +130,7 @@ impl Asking {
 
     async fn run(&mut self) {
         loop {
+            self.report();
             sleep_until(self.pace.ready_at).await;
             let now = Instant::now();
             if self.plan_at <= now {
@@ -234,10 +235,11 @@ impl Asking {
 
     /// Keeps the captures of a name.
     fn keep(&mut self, next: Next, captures: Option<Captures>, now: Instant) {
-        self.rests.insert(next.name.clone(), (now + REST, false));
         if next.is_asked && !self.settings.of_members {
+            // The plan may still have the name: a missing row would show that a member asked.
             return;
         }
+        self.rests.insert(next.name.clone(), (now + REST, false));
         let row = row(next.name, self.settings.clock.today(), captures);
         let batch = Batch { source: Gathered::Archive, rows: vec![row], is_awaited: next.is_asked };
         // The worker ends after this one.
