@@ -6,6 +6,7 @@ mod alerts;
 mod alerts_crash;
 mod api;
 mod appraise;
+mod archive;
 mod backup;
 mod balancers;
 mod browser;

@@ -168,6 +168,50 @@ fn watchlists_show_registry_states() {
     assert!(log.contains("the server sent Content-Encoding: br"), "{log}");
 }
 
+/// Once a name dropped, its registry knows only the next registration.
+#[test]
+fn the_registration_of_the_life_that_ended_becomes_a_fact() {
+    let com = RdapServer::start();
+    com.publish_servers(&[(&["com"], &com)]);
+    com.say("kept.com", Says::held_since("2001-02-03"));
+    com.say("caught.com", Says::held_since("2026-11-20"));
+    let site = Site::new();
+    let list =
+        site.write("list.csv", "domain,drop_date\nkept.com,2026-11-01\ncaught.com,2026-10-10\n");
+    site.ingest(&list, "2026-11-01T00:00:00Z");
+    let key = site.account("one@example.com", "api");
+    let server = serve(&site, TODAY, &settings(&site, &com, &[&com], 100));
+    let mut client = server.client_with(&key);
+    ["kept.com", "caught.com"].into_iter().for_each(|name| watch(&mut client, name));
+    until("both are verified", || verified(&mut client) == 2);
+    server.stop();
+    let server = serve(&site, TODAY, &quiet(&site));
+    let mut client = server.client_with(&key);
+    let facts = |name: &str, client: &mut Client| {
+        client.get(&format!("/api/v1/domain/{name}")).json()["facts"].take()
+    };
+    let expected = json!([{
+        "fact": "life.registered", "value": "2001-02-03", "asOf": TODAY, "source": "Registration",
+        "attribution": null, "own": false, "beforeDrop": false,
+    }]);
+    assert_eq!(facts("kept.com", &mut client), expected);
+    assert_eq!(facts("caught.com", &mut client), json!([]), "it is about the next life");
+    server.stop();
+    let members = format!(
+        "{}\n[facts]\nof_members = false\n",
+        std::fs::read_to_string(settings(&site, &com, &[&com], 100)).expect("settings")
+    );
+    let other = Site::new();
+    other.ingest(&list, "2026-11-01T00:00:00Z");
+    let key = other.account("one@example.com", "api");
+    let server = serve(&other, TODAY, &other.settings(&members));
+    let mut client = server.client_with(&key);
+    watch(&mut client, "kept.com");
+    until("it is verified", || verified(&mut client) == 1);
+    server.stop();
+    assert!(!other.data().join("facts").exists(), "it would show what a member watches");
+}
+
 /// Forms in which registered names have been taken for free ones, each under a suffix of its own, beside
 /// forms that prove something.
 #[test]
