@@ -66,7 +66,7 @@ impl World {
 }
 
 /// Every form that changes something, with valid fields.
-const FORMS: [(&str, &str); 31] = [
+const FORMS: [(&str, &str); 32] = [
     ("/account/facts", ""),
     ("/account/facts/mapping", "fingerprint=0011223344556677&column=domain&column=a.b"),
     ("/account/facts/remove", "source=a"),
