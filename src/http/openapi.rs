@@ -12,7 +12,6 @@ use crate::edge::operation::{
     Access, Content, Group, Operation, Parameter, ParameterKind, ParameterPlace, ResponseSpec,
     Shape,
 };
-use crate::operations::OPERATIONS;
 use crate::outbound::alert::Envelope;
 use crate::vocab::limits::{BODY_BYTES_MAX, FACTS_BYTES_MAX};
 use crate::vocab::plan::Plan;
@@ -45,7 +44,9 @@ pub fn describe(operations: &[Operation]) -> Value {
         });
         shapes.chain(operation.body).for_each(|shape| add_shape(&mut schemas, shape));
         let item = paths.entry(operation.path).or_default();
-        item.insert(operation.method.to_lowercase(), described(operation));
+        let member = format!("{}/{{id}}", operation.path);
+        let has_members = operations.iter().any(|it| it.path == member);
+        item.insert(operation.method.to_lowercase(), described(operation, has_members));
     }
     let responses = share_responses(&mut paths);
     json!({
@@ -179,12 +180,12 @@ fn headers() -> Value {
     })
 }
 
-fn described(operation: &Operation) -> Value {
+fn described(operation: &Operation, has_members: bool) -> Value {
     let mut described = json!({
         "operationId": operation.id,
         "tags": [operation.group.as_str()],
         "summary": operation.summary,
-        "responses": responses(operation),
+        "responses": responses(operation, has_members),
     });
     if !operation.description.is_empty() {
         described["description"] = operation.description.into();
@@ -336,7 +337,7 @@ fn share_responses(paths: &mut BTreeMap<&str, Map<String, Value>>) -> BTreeMap<S
 }
 
 /// Returns the responses in the table, and those that follow from the operation.
-fn responses(operation: &Operation) -> BTreeMap<String, Value> {
+fn responses(operation: &Operation, has_members: bool) -> BTreeMap<String, Value> {
     let mut responses = BTreeMap::new();
     for response in operation.responses {
         add_response(&mut responses, response);
@@ -348,7 +349,7 @@ fn responses(operation: &Operation) -> BTreeMap<String, Value> {
         responses.insert(status.to_owned(), json!({ "description": description }));
     }
     for (status, response) in &mut responses {
-        add_headers(operation, status, response);
+        add_headers(operation, has_members, status, response);
     }
     responses
 }
@@ -406,13 +407,11 @@ fn add_refusals(responses: &mut BTreeMap<String, Value>, operation: &Operation) 
 }
 
 /// Adds headers. All are optional, because responses that never reach a handler lack some.
-fn add_headers(operation: &Operation, status: &str, response: &mut Value) {
+fn add_headers(operation: &Operation, has_members: bool, status: &str, response: &mut Value) {
     let is_refused_first = matches!(status, "401" | "403" | "414" | "431");
     let is_counted = operation.access != Access::Everybody && !is_refused_first;
     let is_tagged = (operation.tagged || operation.represents) && matches!(status, "200" | "304");
     let takes = |name| operation.parameters.iter().any(|it| it.name == name);
-    let member = format!("{}/{{id}}", operation.path);
-    let has_members = OPERATIONS.iter().any(|it| it.path == member);
     let is_done = matches!(status, "200" | "201" | "202");
     let is_of_index = operation.of_index && matches!(status, "200" | "304");
     let number = status.parse::<u16>().ok();
@@ -471,7 +470,7 @@ fn add_refusal(responses: &mut BTreeMap<String, Value>, status: u16, description
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operations::document;
+    use crate::operations::{OPERATIONS, document};
 
     /// Collects every `$ref` below a value.
     fn references(value: &Value, found: &mut Vec<String>) {
