@@ -387,6 +387,32 @@ pub fn house_kind_of(label: &str) -> Option<&'static str> {
 pub const RANK_AS_OF: &str = "1990-01-01";
 pub const HOUSE_AS_OF: &str = "2100-01-01";
 
+/// The numbers of a fact as a facet: by value, or in ten ranges whose ends are tenths of the names. Equal values are in
+/// one range.
+fn ranges(sorted: &[i64]) -> Value {
+    let mut counts = BTreeMap::<i64, usize>::new();
+    for number in sorted {
+        *counts.entry(*number).or_default() += 1;
+    }
+    if counts.len() <= 10 {
+        let value = |(value, count)| json!({"value": i64::to_string(value), "count": count});
+        return counts.iter().map(value).collect();
+    }
+    let mut found: Vec<Value> = Vec::new();
+    let mut from = 0;
+    for tenth in 1..=10 {
+        let end = sorted.len() * tenth / 10;
+        if end <= from {
+            continue;
+        }
+        let last = sorted[end - 1];
+        let count = sorted[from..].iter().take_while(|number| **number <= last).count();
+        found.push(json!({"value": format!("{}..{last}", sorted[from]), "count": count}));
+        from += count;
+    }
+    found.into()
+}
+
 /// The ranks of a name as facts. A row of several lists has the day of the oldest one.
 fn rank_facts(name: &Name, lists: &[Ranks]) -> Vec<Value> {
     let edition = |Ranks { list, id, day, .. }: &Ranks| {
@@ -568,8 +594,18 @@ pub const SORTS: [&str; 11] = [
     "fact:acme.rank",
 ];
 /// Facets of drops.
-pub const FACETS: [&str; 8] =
-    ["tld", "stage", "length", "dqs", "release", "language", "kind", "suffix_rank"];
+pub const FACETS: [&str; 10] = [
+    "tld",
+    "stage",
+    "length",
+    "dqs",
+    "release",
+    "language",
+    "kind",
+    "suffix_rank",
+    "fact:acme.rank",
+    "fact:house.kind",
+];
 
 /// Languages and kinds, in the order of their documentation.
 pub const LANGUAGES: [&str; 14] =
@@ -704,7 +740,16 @@ impl Model {
             "language" => filter.languages = Vec::new(),
             "kind" => filter.kinds = Vec::new(),
             "suffix_rank" => filter.max_suffix_rank = None,
+            "fact:acme.rank" => filter.rank = None,
+            "fact:house.kind" => (filter.house, filter.has_house) = (Vec::new(), None),
             other => panic!("no such facet: {other}"),
+        }
+        if facet == "fact:acme.rank" {
+            let names = self.dropped(&query, today);
+            let mut ranks: Vec<i64> =
+                names.iter().filter_map(|name| rank_of(&name.ascii)).collect();
+            ranks.sort_unstable();
+            return ranges(&ranks);
         }
         // Keyed by the sort key of the value.
         let mut counts = BTreeMap::<(usize, String), usize>::new();
@@ -731,6 +776,10 @@ impl Model {
                     let kind = name.signals["kind"].as_str().expect("a kind");
                     (place(&KINDS, kind), kind.to_owned())
                 }
+                "fact:house.kind" => match house_kind_of(&name.label) {
+                    Some(kind) => (0, kind.to_owned()),
+                    None => continue,
+                },
                 _ => (0, latest.release.to_string()),
             };
             if facet == "suffix_rank" {
