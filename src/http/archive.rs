@@ -26,7 +26,7 @@ use crate::vocab::name::DomainName;
 #[serde(deny_unknown_fields)]
 #[schema(as = ArchiveBody, example = json!({"domain": "solar.com"}))]
 pub struct ArchiveRequest {
-    #[schema(value_type = String)]
+    #[schema(value_type = String, format = "domain", min_length = 1, max_length = 253)]
     domain: Option<String>,
 }
 
