@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 
 use crate::components::{date, dossier_path, fact_value, panel};
+use crate::dossier::risks;
 use crate::drops::bulk::NO_MARK;
 use crate::facts_file::store::StoredColumn;
 use crate::service::error::ApiError;
@@ -17,8 +18,8 @@ use crate::vocab::name::DomainName;
 /// Sources that say for which kinds of sites names were used.
 const RISK_SOURCES: [&str; 2] = ["ut1", "hagezi"];
 
-/// Renders the known facts of a name that was last registered again after a drop on the day `returned`, the form to
-/// mark it for a member, and the question to the web archive; nothing without any of them.
+/// Renders the known facts of a name that was last registered again after a drop on the day `returned`, with what a
+/// buyer should know about its past, of which `drops` are the days, newest first; the form to mark it for a member; and the question to the web archive; nothing without any of them.
 ///
 /// # Errors
 /// An edition cannot be read.
@@ -29,12 +30,28 @@ pub fn section(
     today: Day,
     question: Option<Markup>,
     is_member: bool,
+    drops: &[Day],
 ) -> Result<Markup, ApiError> {
     let mut known = visible.of_name(domain).map_err(|err| ApiError::Internal(err.into()))?;
-    if known.is_empty() && question.is_none() && !is_member {
+    // These have a panel of their own.
+    known.retain(|(source, ..)| source.name() != "popularity");
+    let mark = known.iter().find_map(|(source, column, fact)| Mark::of(source, column, fact));
+    let of = |source: &str, name: &str| {
+        if mark == Some(Mark::Clean) && RISK_SOURCES.contains(&source) {
+            return None;
+        }
+        let is_it = |(of, column, _): &&(&Source, &StoredColumn, FactValue)| {
+            of.name() == source && column.name == name
+        };
+        known
+            .iter()
+            .find(is_it)
+            .map(|(of, _, fact)| (of.edition.meta().title.as_str(), &fact.value, fact.as_of))
+    };
+    let risks = risks::sentences(of, drops);
+    if known.is_empty() && risks.is_empty() && question.is_none() && !is_member {
         return Ok(html! {});
     }
-    let mark = known.iter().find_map(|(source, column, fact)| Mark::of(source, column, fact));
     known.sort_by_key(|(source, column, fact)| match Mark::of(source, column, fact) {
         Some(_) => 0,
         None if is_risk(source) => 1,
@@ -43,6 +60,9 @@ pub fn section(
     let metas = known.iter().map(|(source, ..)| source.edition.meta());
     let attributions: BTreeSet<&str> = metas.filter_map(|it| it.attribution.as_deref()).collect();
     let content = html! {
+        @if !risks.is_empty() {
+            ul.risks { @for risk in &risks { li { (risk) } } }
+        }
         @if known.is_empty() {
             p.soft { "No source knows this name." }
         } @else {

@@ -9,6 +9,7 @@ mod lifecycle;
 mod points;
 mod price_chart;
 mod registry;
+mod risks;
 mod votes;
 
 use axum::Router;
@@ -107,6 +108,10 @@ async fn find_domain(
         let expected = expected.map(|(of, model)| model.sentence(of, domain.tld()));
         let visible = web.app.visible_facts();
         let returned = index.last_returned(&domain);
+        let drops: Vec<Day> = known.profile().map_or_else(Vec::new, |profile| {
+            let latest = profile.drop.iter().map(|drop| drop.dropped);
+            latest.chain(profile.earlier.iter().map(|it| it.date)).collect()
+        });
         let question = archive::question(&web, account, &domain);
         let (owned, now) = (owned.as_deref(), viewer.now);
         let sales = web.app.sales.current().filter(|_| owned.is_some());
@@ -134,6 +139,7 @@ async fn find_domain(
                 as_of.today,
                 question,
                 owned.is_some(),
+                &drops,
             )?,
         };
         let all = [&votes::NOTICES[..], &registry::NOTICES, &archive::NOTICES].concat();

@@ -217,12 +217,15 @@ fn a_mark_precedes_lists_and_is_a_fact_of_its_account() {
     let dossier = "/domain/solar.com";
     let mark = |mark: &'static str| [("domain", "solar.com"), ("next", dossier), ("mark", mark)];
     ann.get(dossier).assert_says(200, "Mark as clean Mark as spam");
+    let listed = "Listed as gambling by ut1, 2026-03-12.";
+    ann.get(dossier).assert_says(200, listed);
     ann.post("/mark", &mark("clean")).assert_goes_to(dossier);
     let page = ann.get(dossier);
     page.assert_says(
         200,
         "Marked by you clean 15 Mar ut1 category gambling 12 Mar overruled by your mark",
     );
+    page.assert_lacks(listed);
     assert!(page.text.contains("value=\"none\" aria-pressed=\"true\">Mark as clean"));
     ann.post("/mark", &mark("spam")).assert_goes_to(dossier);
     let page = ann.get(dossier);
