@@ -173,6 +173,8 @@ impl Work {
     /// Returns the worker that asks a web archive, unless that is off.
     fn archive(&self, folder: FactsFolder, rows: Rows) -> anyhow::Result<Option<Archive>> {
         let (config, app) = (&self.config, &self.app);
+        // Without the worker, no name waits.
+        metrics::gauge!("dropdex_archive_waiting").set(0.0);
         let settings = config.outbound.archive.as_ref().zip(app.reach.archive.as_ref());
         let Some((settings, archive)) = settings else { return Ok(None) };
         let rules = config.outbound.rules(&settings.allow);

@@ -8,8 +8,8 @@ const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-/// The same in the form of the IETF draft `ratelimit-headers`: what is left of a policy, and the policy, whose window is
-/// a day in seconds.
+/// The same in the form of the IETF draft `ratelimit-headers`: the remaining requests of a policy, and the policy, whose
+/// window is a day in seconds.
 const LEFT: HeaderName = HeaderName::from_static("ratelimit");
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 

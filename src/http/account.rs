@@ -23,7 +23,7 @@ use crate::vocab::time::UnixMs;
 pub struct AccountResponse {
     /// `free`, `core`, `pro` or `api`.
     plan: &'static str,
-    /// What the key may do.
+    /// Scopes of the key.
     scopes: Vec<&'static str>,
     /// JSON requests of this day.
     requests: Used,

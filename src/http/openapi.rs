@@ -166,7 +166,7 @@ fn headers() -> Value {
         "RateLimitLimit": number("The day's allowance."),
         "RateLimitRemaining": number("Requests left of the allowance."),
         "RateLimitReset": number("When the allowance resets: the next 00:00 UTC, in Unix seconds."),
-        "RateLimit": text("What is left of the day's allowance, as in the IETF draft: `\"day\";r=99`."),
+        "RateLimit": text("Requests left of the day's allowance, as in the IETF draft: `\"day\";r=99`."),
         "RateLimitPolicy": text("The day's allowance and its window in seconds: `\"day\";q=100;w=86400`."),
         "RetryAfter": number("Seconds to wait."),
         "RequestId": text("ID of the request, as in the server's log."),

@@ -1,4 +1,4 @@
-//! What about the past of a name a buyer should know, in sentences. Each says what a list or the calendar says, and no
+//! Sentences about the past of a name, for its buyer. Each repeats a list or the calendar, and no
 //! more: unknown is not shown, and no sentence is a verdict.
 
 use chrono::Datelike;
