@@ -171,12 +171,19 @@ impl FactTable {
     /// Returns every doc with a known number in a column.
     pub fn known(&self, column: u8) -> Vec<(u32, i64)> {
         let mut all = Vec::new();
+        self.each_known(column, |doc, number| all.push((doc, number)));
+        all
+    }
+
+    /// Calls `visit` with every doc with a known number in a column.
+    pub fn each_known(&self, column: u8, mut visit: impl FnMut(u32, i64)) {
         if let Some(column) = self.columns.get(usize::from(column)) {
             self.each_row(0..u32::MAX, |row, doc| {
-                all.extend(column.number(column.packed.get(row)).map(|number| (doc, number)));
+                if let Some(number) = column.number(column.packed.get(row)) {
+                    visit(doc, number);
+                }
             });
         }
-        all
     }
 
     /// Returns the bytes of memory.

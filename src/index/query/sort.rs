@@ -39,6 +39,8 @@ const NAME_LOOKS: u64 = 32;
 const LISTS_TRIED: usize = 4;
 /// Number of additional docs that are kept beyond the page before the worst are dropped.
 const SPARE: usize = 1_000;
+/// Takes a doc and the value by which it is sorted.
+type Visit<'a> = dyn FnMut(u32, u64) + 'a;
 /// Value of a name on no popularity list, which is above every rank.
 const NO_RANK: u64 = ListRank::MAX as u64 + 1;
 /// Words between two checks of the time budget.
@@ -118,12 +120,13 @@ impl Layer {
             SortKey::Rank => {
                 let ranks = self.drops_by_rank.popularity().all();
                 let ranks = ranks.map(|(doc, best)| (doc, best.get().into()));
-                self.by_few(filter, &mut matches, wanted, ranks, NO_RANK)
+                let each = |visit: &mut Visit<'_>| ranks.for_each(|(doc, rank)| visit(doc, rank));
+                self.by_few(filter, &mut matches, wanted, each, NO_RANK)
             }
             SortKey::Fact => {
-                let known = filter.sort.fact.map(|id| self.known_facts(id)).unwrap_or_default();
+                let each = |visit: &mut Visit<'_>| self.each_fact(filter.sort.fact, visit);
                 let unknown = fact_value(None, filter.sort);
-                self.by_few(filter, &mut matches, wanted, known.into_iter(), unknown)
+                self.by_few(filter, &mut matches, wanted, each, unknown)
             }
             SortKey::SuffixRank | SortKey::ExpectedTaken => self.by_key(filter, &matches, wanted),
             _ if total <= FEW => self.by_key(filter, &matches, wanted),
@@ -406,27 +409,35 @@ impl Layer {
         docs
     }
 
-    /// Sorts by the values of a few docs. The others have the value `none`, and are in rank order.
+    /// Sorts by the values of some docs, each of which `each` visits. The others have the value `none`, and are in rank
+    /// order. Only the first ones are held, since a fact may be that of every name.
     fn by_few(
         &self,
         filter: &DropFilter,
         matches: &mut [u64],
         wanted: usize,
-        values: impl Iterator<Item = (u32, u64)>,
+        each: impl FnOnce(&mut Visit<'_>),
         none: u64,
     ) -> Vec<u32> {
         let key = |value: u64| if filter.sort.descending { !value } else { value };
         let after = filter.after.as_ref().map(|it| (key(it.value), self.first_after(it)));
         let is_after = |found: (u64, u32)| after.is_none_or(|after| found >= after);
-        let mut ranked = Vec::new();
-        for (doc, value) in values {
-            let Some(word) = matches.get_mut(doc as usize / 64) else { break };
+        let mut ranked: Vec<(u64, u32)> = Vec::new();
+        let mut worst = (u64::MAX, u32::MAX);
+        let trim_at = wanted.saturating_mul(2).saturating_add(SPARE);
+        each(&mut |doc, value| {
+            // Names that were registered again follow those of the list.
+            let Some(word) = matches.get_mut(doc as usize / 64) else { return };
             let found = (key(value), doc);
-            if *word >> (doc % 64) & 1 == 1 && is_after(found) {
+            if *word >> (doc % 64) & 1 == 1 && found < worst && is_after(found) {
                 ranked.push(found);
+                if ranked.len() >= trim_at && wanted > 0 {
+                    worst = *ranked.select_nth_unstable(wanted - 1).1;
+                    ranked.truncate(wanted);
+                }
             }
             *word &= !(1 << (doc % 64));
-        }
+        });
         ranked.sort_unstable();
         let others_first = ranked.first().is_none_or(|(first, _)| key(none) < *first);
         let ranked = ranked.into_iter().map(|(_, doc)| doc);
@@ -634,11 +645,14 @@ impl Generation {
         self.facts.get(id.edition)?.code(id.column, doc)
     }
 
-    /// Returns the docs that have a fact, with the value by which they are sorted.
-    fn known_facts(&self, id: FactColumnId) -> Vec<(u32, u64)> {
-        let known = self.facts.get(id.edition).map(|table| table.known(id.column));
-        let value = |(doc, code)| (doc, fact_value(Some(code), Sort::default()));
-        known.unwrap_or_default().into_iter().map(value).collect()
+    /// Calls `visit` with the docs that have a fact, and the value by which they are sorted.
+    fn each_fact(&self, id: Option<FactColumnId>, visit: &mut Visit<'_>) {
+        let Some((id, table)) = id.and_then(|id| Some((id, self.facts.get(id.edition)?))) else {
+            return;
+        };
+        table.each_known(id.column, |doc, code| {
+            visit(doc, fact_value(Some(code), Sort::default()));
+        });
     }
 
     /// Returns the first doc of the drops list that is after a position in rank order.
