@@ -281,6 +281,7 @@ impl<'a> Trend<'a> {
 mod tests {
     use super::*;
     use crate::published::ranks::LINKS_HEADER;
+    use crate::published::tests::rows_of;
 
     struct Site {
         data: tempfile::TempDir,
@@ -306,16 +307,8 @@ mod tests {
 
         fn rows(&self, list: PublishedList) -> Vec<String> {
             let edition = Edition::open(&self.folder.in_use(list)).expect("an edition");
-            let (mut rows, mut all) = (edition.rows_from(b"").expect("rows"), Vec::new());
-            while let Some(row) = rows.next_row().expect("a row") {
-                let values = edition
-                    .values(row)
-                    .into_iter()
-                    .map(|value| value.map_or_else(|| "-".to_owned(), |value| value.to_string()));
-                let name = String::from_utf8_lossy(&row.key).into_owned();
-                all.push(format!("{name} {}", values.collect::<Vec<_>>().join(" ")));
-            }
-            all
+            let rows = rows_of(&edition).into_iter();
+            rows.map(|(name, values, _)| format!("{name} {}", values.join(" "))).collect()
         }
     }
 

@@ -317,6 +317,7 @@ impl Rows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::published::tests::rows_of;
 
     struct Site {
         data: tempfile::TempDir,
@@ -346,16 +347,8 @@ mod tests {
             let names = names.expect("merged");
             let edition = Edition::open(&self.folder.edition(source.as_str())).expect("opened");
             assert!(names.is_none_or(|names| names == edition.rows()));
-            let (mut rows, mut all) = (edition.rows_from(b"").expect("rows"), Vec::new());
-            while let Some(row) = rows.next_row().expect("a row") {
-                let (name, day) = (String::from_utf8_lossy(&row.key), edition.as_of(row));
-                let value = |value: &Option<Value>| {
-                    value.as_ref().map_or_else(|| "-".to_owned(), Value::to_string)
-                };
-                let values: Vec<String> = edition.values(row).iter().map(value).collect();
-                all.push(format!("{name} {} {day}", values.join(" ")));
-            }
-            all
+            let rows = rows_of(&edition).into_iter();
+            rows.map(|(name, values, day)| format!("{name} {} {day}", values.join(" "))).collect()
         }
     }
 

@@ -396,6 +396,7 @@ fn meta(currencies: &[Currency], internal: &[&str], today: Day) -> SourceMeta {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::published::tests::rows_of;
     use crate::store::Edition;
 
     struct Site {
@@ -425,16 +426,8 @@ mod tests {
         }
 
         fn rows(&self) -> Vec<String> {
-            let edition = self.edition();
-            let (mut rows, mut all) = (edition.rows_from(b"").expect("rows"), Vec::new());
-            while let Some(row) = rows.next_row().expect("a row") {
-                let (name, day) = (String::from_utf8_lossy(&row.key), edition.as_of(row));
-                let values = edition.values(row).into_iter();
-                let values =
-                    values.map(|it| it.map_or_else(|| "-".to_owned(), |it| it.to_string()));
-                all.push(format!("{name} {} {day}", values.collect::<Vec<_>>().join("|")));
-            }
-            all
+            let rows = rows_of(&self.edition()).into_iter();
+            rows.map(|(name, values, day)| format!("{name} {} {day}", values.join("|"))).collect()
         }
     }
 

@@ -10,6 +10,7 @@ use flate2::write::GzEncoder;
 use tempfile::TempDir;
 
 use super::*;
+use crate::store::Edition;
 
 const ALL: u64 = u64::MAX;
 
@@ -17,6 +18,17 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(bytes).expect("memory");
     encoder.finish().expect("memory")
+}
+
+/// Returns name, values and day of each row of an edition; `-` is unknown.
+pub(super) fn rows_of(edition: &Edition) -> Vec<(String, Vec<String>, Day)> {
+    let (mut rows, mut all) = (edition.rows_from(b"").expect("rows"), Vec::new());
+    while let Some(row) = rows.next_row().expect("a row") {
+        let text = |value: Option<Value>| value.map_or_else(|| "-".to_owned(), |it| it.to_string());
+        let values = edition.values(row).into_iter().map(text).collect();
+        all.push((String::from_utf8_lossy(&row.key).into_owned(), values, edition.as_of(row)));
+    }
+    all
 }
 
 fn fixtures() -> PathBuf {
