@@ -168,13 +168,6 @@ impl FactTable {
         column.number(column.packed.get(self.row(doc)?))
     }
 
-    /// Returns every doc with a known number in a column.
-    pub fn known(&self, column: u8) -> Vec<(u32, i64)> {
-        let mut all = Vec::new();
-        self.each_known(column, |doc, number| all.push((doc, number)));
-        all
-    }
-
     /// Calls `visit` with every doc with a known number in a column.
     pub fn each_known(&self, column: u8, mut visit: impl FnMut(u32, i64)) {
         if let Some(column) = self.columns.get(usize::from(column)) {
@@ -321,7 +314,9 @@ mod tests {
             for (at, column) in columns.iter().enumerate() {
                 let number = |doc: u32| column[docs.binary_search(&doc).ok()?];
                 let known = docs.iter().filter_map(|&doc| Some((doc, number(doc)?)));
-                assert_eq!(table.known(at as u8), known.clone().collect::<Vec<_>>());
+                let mut visited = Vec::new();
+                table.each_known(at as u8, |doc, number| visited.push((doc, number)));
+                assert_eq!(visited, known.clone().collect::<Vec<_>>());
                 let mut some: Vec<i64> = known.map(|(_, number)| number).take(5).collect();
                 some.extend([i64::MIN, -3, 0, 50, i64::MAX]);
                 some.sort_unstable();

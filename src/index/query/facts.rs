@@ -70,11 +70,13 @@ impl Index {
         for (layer, day) in self.layers_on(&day) {
             let Some(table) = layer.facts.get(column.edition) else { continue };
             let matches = layer.matching(filter, day)?;
-            let known = table.known(column.column).into_iter();
-            // Names that were registered again follow those of the list.
-            let known = known.take_while(|(doc, _)| (*doc as usize) < 64 * matches.len());
-            numbers
-                .extend(known.filter(|(doc, _)| has_doc(&matches, *doc)).map(|(_, number)| number));
+            table.each_known(column.column, |doc, number| {
+                // Names that were registered again follow those of the list.
+                let is_listed = (doc as usize) < 64 * matches.len();
+                if is_listed && has_doc(&matches, doc) {
+                    numbers.push(number);
+                }
+            });
         }
         numbers.sort_unstable();
         Ok(numbers)
