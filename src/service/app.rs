@@ -197,11 +197,7 @@ impl App {
         filter: &mut DropFilter,
         today: Day,
     ) -> Result<(), ApiError> {
-        if !filter.needs_facts() {
-            return Ok(());
-        }
-        let used = self.visible_facts().resolve_drops(filter, today)?;
-        self.facts.join(index, &used)
+        self.facts.apply_drops(index, || self.visible_facts(), filter, today)
     }
 
     /// Returns the day that a request treats as today.

@@ -255,7 +255,25 @@ impl FactBook {
         self.join(index, &used)
     }
 
-    /// Joins editions with an index, and forgets those that nobody uses once they take too much memory.
+    /// As [`FactBook::apply`], for filter and order of the drops list.
+    ///
+    /// # Errors
+    /// The errors of [`VisibleFacts::resolve_drops`] and [`FactBook::join`].
+    pub fn apply_drops(
+        &self,
+        index: &Index,
+        visible: impl FnOnce() -> VisibleFacts,
+        filter: &mut DropFilter,
+        today: Day,
+    ) -> Result<(), ApiError> {
+        if !filter.needs_facts() {
+            return Ok(());
+        }
+        let used = visible().resolve_drops(filter, today)?;
+        self.join(index, &used)
+    }
+
+    /// Joins editions with an index. Above the limit of memory, unused ones are forgotten.
     ///
     /// # Errors
     /// An edition cannot be read, or the editions of this query take more memory than all may.

@@ -252,6 +252,17 @@ struct HiddenRows {
 }
 
 impl Shown {
+    /// Resolves the conditions of a filter on the facts that the viewer sees, and joins these with the index.
+    fn apply_facts(
+        &self,
+        app: &App,
+        index: &Index,
+        filter: &mut DropFilter,
+        today: Day,
+    ) -> Result<(), ApiError> {
+        app.facts.apply_drops(index, || self.visible.clone(), filter, today)
+    }
+
     /// The result of the last check of a name, while it is kept, if the viewer asked for it.
     fn checked(&self, name: &str) -> Option<Checked> {
         let (checks, account) = self.checks.as_ref()?;
@@ -418,12 +429,12 @@ fn find<'a>(
 ) -> Result<DropsResults<'a>, ApiError> {
     let (state, today) = (&shown.state, as_of.today);
     let mut filter = state.listed().filter(today)?;
-    app.apply_drop_facts(index, &mut filter, today)?;
+    shown.apply_facts(app, index, &mut filter, today)?;
     let mut tabs = Vec::with_capacity(Tab::ALL.len());
     for tab in Tab::ALL {
         let Some(state) = tab.with(state, &shown.visible) else { continue };
         let mut filter = state.listed().filter(today)?;
-        app.apply_drop_facts(index, &mut filter, today)?;
+        shown.apply_facts(app, index, &mut filter, today)?;
         let names = index.estimate_drops(&filter, as_of)?;
         tabs.push(TabPlace { tab, state, names });
     }
@@ -448,7 +459,7 @@ fn find<'a>(
     let mut results =
         DropsResults { listing, tabs, days, facets, facets_are_exact, adult, ways: Vec::new() };
     if results.total().count() == 0 {
-        results.ways = ways_out(app, index, state, as_of)?;
+        results.ways = ways_out(app, index, shown, as_of)?;
     }
     Ok(results)
 }
@@ -462,7 +473,7 @@ fn find_rows<'a>(
     timer: QueryTimer,
 ) -> Result<Listing<'a>, ApiError> {
     let mut filter = shown.state.listed().filter(as_of.today)?;
-    app.apply_drop_facts(index, &mut filter, as_of.today)?;
+    shown.apply_facts(app, index, &mut filter, as_of.today)?;
     let listing = listing(index, shown, &filter, as_of)?;
     timer.finish(listing.rows() as usize, &filter);
     Ok(listing)
@@ -522,14 +533,14 @@ fn best_of_day<'a>(
 fn ways_out(
     app: &App,
     index: &Index,
-    state: &DropsParams,
+    shown: &Shown,
     as_of: AsOf,
 ) -> Result<Vec<(words::Chip, Total)>, ApiError> {
-    let mut ways = Vec::new();
+    let (state, mut ways) = (&shown.state, Vec::new());
     for chip in words::chips(state, Some(as_of.today)) {
         let without = chips::without(state, &chip).listed();
         let mut filter = without.filter(as_of.today)?;
-        app.apply_drop_facts(index, &mut filter, as_of.today)?;
+        shown.apply_facts(app, index, &mut filter, as_of.today)?;
         let count = index.estimate_drops(&filter, as_of)?;
         if count.count() > 0 {
             ways.push((chip, count));
