@@ -17,6 +17,8 @@ const MERGE_AFTER: Duration = Duration::from_secs(60);
 const MERGE_AWAITED_AFTER: Duration = Duration::from_secs(2);
 /// Maximum batches that are written at a time.
 const BATCHES_MAX: usize = 100;
+/// Sources whose rows come one by one.
+const SOURCES: [Gathered; 2] = [Gathered::Archive, Gathered::Life];
 /// Days for which a registration is known well enough: watched names are verified every day.
 const LIFE_KNOWN_DAYS: i32 = 30;
 
@@ -82,7 +84,7 @@ impl Gather {
         self.written += 1;
         let write = move || {
             let mut any = false;
-            for source in [Gathered::Archive, Gathered::Life] {
+            for source in SOURCES {
                 let of_source = batches.iter().filter(|batch| batch.source == source);
                 let mut rows: Vec<_> = of_source.flat_map(|it| it.rows.iter().cloned()).collect();
                 if source == Gathered::Life && !rows.is_empty() {
@@ -102,7 +104,7 @@ impl Gather {
     async fn merge(&self) {
         let (folder, today) = (self.folder.clone(), self.clock.today());
         let merge = move || {
-            for source in [Gathered::Archive, Gathered::Life] {
+            for source in SOURCES {
                 if let Err(error) = folder.merge_gathered(source, today) {
                     tracing::error!(%source, %error, "gathered facts cannot be merged; they wait");
                 }
