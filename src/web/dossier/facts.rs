@@ -15,9 +15,6 @@ use crate::service::marks::Mark;
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
 
-/// Sources that say for which kinds of sites names were used.
-const RISK_SOURCES: [&str; 2] = ["ut1", "hagezi"];
-
 /// Renders the known facts of a name that was last registered again after a drop on the day `returned`, with what a
 /// buyer should know about its past, of which `drops` are the days, newest first; the form to mark it for a member; and the question to the web archive; nothing without any of them.
 ///
@@ -37,7 +34,7 @@ pub fn section(
     known.retain(|(source, ..)| source.name() != "popularity");
     let mark = known.iter().find_map(|(source, column, fact)| Mark::of(source, column, fact));
     let of = |source: &str, name: &str| {
-        if mark == Some(Mark::Clean) && RISK_SOURCES.contains(&source) {
+        if mark == Some(Mark::Clean) && risks::CATEGORIES.contains(&source) {
             return None;
         }
         let is_it = |(of, column, _): &&(&Source, &StoredColumn, FactValue)| {
@@ -85,7 +82,7 @@ pub fn section(
 }
 
 fn is_risk(source: &Source) -> bool {
-    RISK_SOURCES.contains(&source.name())
+    risks::CATEGORIES.contains(&source.name())
 }
 
 fn row(

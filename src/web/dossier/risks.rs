@@ -6,6 +6,8 @@ use chrono::Datelike;
 use crate::facts_file::Value;
 use crate::vocab::day::Day;
 
+/// Sources that say for which kinds of sites names were used.
+pub const CATEGORIES: [&str; 2] = ["ut1", "hagezi"];
 /// Share of captures that redirected, in percent, from which a sentence says so.
 const REDIRECTS: i64 = 50;
 /// Years without a capture from which a sentence says so.
@@ -20,7 +22,7 @@ pub fn sentences<'a>(
     drops: &[Day],
 ) -> Vec<String> {
     let mut all = Vec::new();
-    for source in ["ut1", "hagezi"] {
+    for source in CATEGORIES {
         if let Some((title, category, as_of)) = fact(source, "category") {
             all.push(format!("Listed as {category} by {title}, {as_of}."));
         }
@@ -39,7 +41,7 @@ pub fn sentences<'a>(
         let office = text("marks", "office").map(|office| format!("{office} ")).unwrap_or_default();
         let classes = text("marks", "classes").map(|classes| format!("classes {classes}"));
         all.push(format!(
-            "Identical {office}word mark: {}. This is no legal advice.",
+            "Identical {office}word mark: {}. This is not legal advice.",
             joined(&[Some(status), classes], ", ")
         ));
     }
@@ -89,7 +91,7 @@ mod tests {
         let expected = [
             "Listed as gambling by UT1 categories, 2026-10-01.",
             "In a UDRP case: transferred (WIPO D2014-0001, 2014-03-05).",
-            "Identical US word mark: live, classes 9, 42. This is no legal advice.",
+            "Identical US word mark: live, classes 9, 42. This is not legal advice.",
             "Redirected in 80 % of captures in the web archive.",
             "Without a capture in the web archive for 5 years.",
             "Third drop since 2022.",
