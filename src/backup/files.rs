@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use super::{BackupError, Member};
-use crate::vocab::folder::files_below;
+use crate::vocab::folder::{files_below, folders_below};
 use crate::vocab::new_file;
 
 /// Folders inside the data folder, in the order in which they are saved (see the parent module).
@@ -14,6 +15,9 @@ pub const FOLDERS: [&str; 7] =
     ["changes", "sources", "zones", "tables", "facts", "sales", "corpus"];
 /// Number of attempts to list a folder without a concurrent change.
 const TRIES_MAX: u32 = 100;
+/// Longer than a tick of the clock that a file system takes its times from: 10 ms at most on Linux. Of two
+/// changes that are further apart, the second one gets a later time.
+const TICK: Duration = Duration::from_millis(20);
 
 /// Links the files of all folders into the folder `to`, which is on the same disk: later writes do not
 /// change them. Returns the files in the order of the archive.
@@ -28,12 +32,20 @@ pub fn link(data: &Path, to: &Path) -> Result<Vec<Member>, BackupError> {
     Ok(members)
 }
 
-/// Links the files of one folder. Files are only added, removed or replaced as a whole, so the links are
-/// a consistent snapshot if the folder has the same files before and after.
-fn link_folder(data: &Path, folder: &str, to: &Path) -> Result<Vec<Member>, BackupError> {
+/// Links the files of one folder. Files are only added, removed or replaced as a whole, which changes the
+/// time of their folder, so the links are a consistent snapshot if no time changed meanwhile. The list of
+/// files alone does not show that: read during a change, it may lack both the old and the new file.
+pub(super) fn link_folder(
+    data: &Path,
+    folder: &str,
+    to: &Path,
+) -> Result<Vec<Member>, BackupError> {
     let from = data.join(folder);
     for _ in 0..TRIES_MAX {
-        let before = files_in(&from, folder).map_err(BackupError::at(&from))?;
+        let before =
+            folders_below(&from, |name| !is_private(name)).map_err(BackupError::at(&from))?;
+        thread::sleep(TICK);
+        let files = files_in(&from, folder).map_err(BackupError::at(&from))?;
         let links = to.join(folder);
         match fs::remove_dir_all(&links) {
             Err(err) if err.kind() != io::ErrorKind::NotFound => {
@@ -43,7 +55,7 @@ fn link_folder(data: &Path, folder: &str, to: &Path) -> Result<Vec<Member>, Back
         }
         let mut members = Vec::new();
         let mut is_whole = true;
-        for (name, _) in &before {
+        for name in &files {
             let member = Member { name: format!("{folder}/{name}"), path: links.join(name) };
             let parent = member.path.parent().unwrap_or(&links);
             new_file::create_folder(parent).map_err(BackupError::at(parent))?;
@@ -53,15 +65,17 @@ fn link_folder(data: &Path, folder: &str, to: &Path) -> Result<Vec<Member>, Back
                 Err(source) => return Err(BackupError::Io { path: from.join(name), source }),
             }
         }
-        if is_whole && files_in(&from, folder).map_err(BackupError::at(&from))? == before {
+        let after =
+            folders_below(&from, |name| !is_private(name)).map_err(BackupError::at(&from))?;
+        if is_whole && after == before {
             return Ok(members);
         }
     }
     Err(BackupError::Moved(from))
 }
 
-/// Returns the files below a folder in order, each with its inode. A missing folder has none.
-fn files_in(folder: &Path, kind: &str) -> io::Result<Vec<(String, u64)>> {
+/// Returns the files below a folder in order. A missing folder has none.
+fn files_in(folder: &Path, kind: &str) -> io::Result<Vec<String>> {
     let mut files = Vec::new();
     for (path, entry) in files_below(folder, |name| !is_private(name))? {
         match entry.metadata() {
@@ -69,7 +83,7 @@ fn files_in(folder: &Path, kind: &str) -> io::Result<Vec<(String, u64)>> {
                 if found.is_file()
                     && entry.file_name().to_str().is_some_and(|name| is_kept(kind, name)) =>
             {
-                files.push((path, found.ino()));
+                files.push(path);
             }
             Ok(_) => {}
             Err(err) if err.kind() == io::ErrorKind::NotFound => {}

@@ -1,5 +1,8 @@
+use super::files::link_folder;
 use super::*;
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 fn put(data: &Path, files: &[(&str, &str)]) {
     for (name, text) in files {
@@ -140,21 +143,39 @@ fn a_folder_that_changes_while_it_is_linked_is_linked_again() {
     let name = |number: u32| corpus.join(format!("batch-{number:010}.ddb"));
     fs::create_dir(&corpus).expect("made");
     fs::write(name(1), "1").expect("written");
+    let batches_in = |members: Vec<Member>| -> Vec<u32> {
+        let stem =
+            |it: &Member| it.path.file_stem()?.to_str()?.strip_prefix("batch-")?.parse().ok();
+        members.iter().map(|it| stem(it).expect("a batch")).collect()
+    };
+    let done = AtomicBool::new(false);
+    let links = data.path().join(".links");
     std::thread::scope(|scope| {
         let compacting = scope.spawn(|| {
-            for number in 1..400 {
+            let mut number = 1;
+            while !done.load(Ordering::Relaxed) {
                 fs::write(name(number + 1), "merged").expect("written");
                 fs::remove_file(name(number)).expect("removed");
+                number += 1;
+                if number.is_multiple_of(2_000) {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
             }
+            number
         });
-        let mut at = 0;
-        while !compacting.is_finished() {
-            let linked = link(data.path(), &data.path().join(format!(".links{at}")));
-            match linked {
-                Ok(members) => assert!(!members.is_empty()),
+        let link = || link_folder(data.path(), "corpus", &links).map(batches_in);
+        let linked: Vec<_> = (0..25).map(|_| link()).collect();
+        done.store(true, Ordering::Relaxed);
+        let last = compacting.join().expect("no panic");
+        for batches in linked {
+            match batches {
+                Ok(batches) => {
+                    let first = *batches.first().expect("a batch at any time");
+                    assert!(batches == [first] || batches == [first, first + 1], "{batches:?}");
+                }
                 Err(err) => assert!(matches!(err, BackupError::Moved(_)), "{err}"),
             }
-            at += 1;
         }
+        assert_eq!(link().expect("linked"), [last]);
     });
 }
