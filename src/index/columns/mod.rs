@@ -25,6 +25,7 @@ pub mod fixtures;
 pub mod hidden;
 pub mod idn;
 pub mod label;
+pub mod lesser;
 pub mod name_gram_writer;
 pub mod name_grams;
 pub mod names;

@@ -660,9 +660,20 @@ impl HiddenPlaces {
     pub fn new(table: &RankTable, places: impl IntoIterator<Item = u32>) -> HiddenPlaces {
         let mut bits = vec![0; table.len().div_ceil(64)];
         places.into_iter().for_each(|place| set_doc(&mut bits, place));
+        HiddenPlaces::of_bits(table, bits)
+    }
+
+    /// Hides the places of a bitmap.
+    pub fn of_bits(table: &RankTable, bits: Vec<u64>) -> HiddenPlaces {
         let key = |at: usize| if has_doc(&bits, at as u32) { ABSENT } else { table.keys[at] };
         let tables = Tables::new(table.len(), key);
         HiddenPlaces { bits, tables }
+    }
+
+    /// Hides the places that either of them hides.
+    pub fn either(table: &RankTable, one: &HiddenPlaces, other: &HiddenPlaces) -> HiddenPlaces {
+        let bits = one.bits.iter().zip(&other.bits).map(|(one, other)| one | other);
+        HiddenPlaces::of_bits(table, bits.collect())
     }
 
     /// Returns true if a place is hidden.

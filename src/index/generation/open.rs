@@ -10,6 +10,7 @@ use crate::columns::drops_by_name::DropsByName;
 use crate::columns::drops_by_rank::DropsByRank;
 use crate::columns::facts::FactTables;
 use crate::columns::idn::IdnNames;
+use crate::columns::lesser::lesser;
 use crate::columns::name_grams::NameGrams;
 use crate::columns::names::Names;
 use crate::columns::rank_table::RankTable;
@@ -178,9 +179,12 @@ fn open_parts(manifest: Manifest, files: &Files) -> Result<Generation, Generatio
     let Contents { names, dropped, drops: listed, tlds } = manifest.own();
     let tlds = Tlds::new(tlds);
     let ranks = RankTable::open(NAMES_RANKED, files)?;
+    files.check(ranks.len() == names as usize, NAMES_RANKED)?;
+    let texts = Names::open(files, names, &tlds)?;
     let by_tld = Arc::new(ByTld::open(NAMES_BY_TLD, files)?);
     let index = Generation {
-        names: Names::open(files, names, &tlds)?,
+        lesser: lesser(&texts, &ranks),
+        names: texts,
         idn: IdnNames::open(files, names, tlds.len())?,
         grams: NameGrams::open(files, names)?,
         drops_by_name: DropsByName::open(files, &ranks, &by_tld)?,
@@ -194,8 +198,7 @@ fn open_parts(manifest: Manifest, files: &Files) -> Result<Generation, Generatio
         tlds,
         manifest,
     };
-    let fits = index.ranks.len() == names as usize
-        && index.by_tld.len() == names as usize
+    let fits = index.by_tld.len() == names as usize
         && index.drops_by_name.len() == dropped
         && u64::from(index.drops_by_rank.first_batches().newest()) == index.manifest.batches;
     if fits { Ok(index) } else { Err(files.malformed("names", "its files are not of one table")) }

@@ -23,7 +23,7 @@ use crate::columns::idn::IdnNames;
 use crate::columns::name_grams::NameGrams;
 use crate::columns::names::{NameBuf, Names, VisitedName, text_of};
 use crate::columns::rank_key::{dqs_of, length_of};
-use crate::columns::rank_table::RankTable;
+use crate::columns::rank_table::{HiddenPlaces, RankTable};
 use crate::columns::records::{RecordBuffer, ScoreRecord, ScoreRecords};
 use crate::columns::suffix_ranks::SuffixRanks;
 use crate::columns::tlds::Tlds;
@@ -68,6 +68,9 @@ pub struct Layer {
     generation: Arc<Generation>,
     /// Hidden names; `None` if all names are visible.
     hidden: Option<Hidden>,
+    /// Names that are hidden or rank after another name of their label, if any are hidden. All names of a
+    /// label are hidden, or none.
+    lesser: Option<HiddenPlaces>,
     /// Place of the layer's first doc among the docs of all layers, and ordinal of its first name
     /// among all names.
     first_place: u32,
@@ -99,6 +102,8 @@ pub struct Generation {
     pub(crate) grams: Option<NameGrams>,
     /// Rank keys in name order, and by TLD.
     pub(crate) ranks: RankTable,
+    /// Names that rank after another name of their label.
+    pub(crate) lesser: HiddenPlaces,
     pub(crate) by_tld: Arc<ByTld>,
     /// Dropped names in name order.
     pub(crate) drops_by_name: DropsByName,
@@ -222,7 +227,8 @@ impl Index {
             ));
         }
         let (first_place, first_ordinal) = (base.drops_by_rank.dropped(), base.names.len());
-        let base = Layer { hidden: Some(hidden), ..Layer::new(base) };
+        let lesser = HiddenPlaces::either(&base.ranks, &base.lesser, &hidden.names);
+        let base = Layer { hidden: Some(hidden), lesser: Some(lesser), ..Layer::new(base) };
         let delta = Layer { first_place, first_ordinal, ..Layer::new(Arc::new(delta)) };
         Ok(Index::of_layers(manifest, vec![base, delta]))
     }
@@ -378,6 +384,7 @@ impl Layer {
         Layer {
             generation,
             hidden: None,
+            lesser: None,
             first_place: 0,
             first_ordinal: 0,
             suffix_ranks: SuffixRanks::default(),
@@ -406,6 +413,11 @@ impl Layer {
     /// Returns the names that are not visible.
     pub(crate) fn hidden(&self) -> Option<&Hidden> {
         self.hidden.as_ref()
+    }
+
+    /// Returns the names to omit so that each visible label has one name, its best.
+    pub(crate) fn lesser(&self) -> &HiddenPlaces {
+        self.lesser.as_ref().unwrap_or(&self.generation.lesser)
     }
 
     /// Returns true if a name is visible.
