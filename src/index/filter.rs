@@ -4,7 +4,7 @@ use crate::vocab::day::Day;
 pub use dropdex_query::filter::Filter;
 pub use dropdex_query::request::{
     CATCHABLE, Counting, DROPPED_TODAY, DropFilter, Facet, PENDING_DELETE, REDEMPTION, RELEASED,
-    RowPosition, RuleQuery, SearchFilter, Sort, SortKey, StageSet, View, stage_code,
+    RowPosition, RuleQuery, SearchFilter, Sort, SortKey, StageSet, SuggestFilter, View, stage_code,
 };
 
 /// Day of a query; fixed for the whole request.

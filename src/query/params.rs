@@ -15,7 +15,9 @@ use crate::facts;
 use crate::filter::{Adult, Filter};
 use crate::list;
 use crate::matcher::Matcher;
-use crate::request::{DropFilter, FACT_SORT, Facet, SearchFilter, Sort, SortKey, View};
+use crate::request::{
+    DropFilter, FACT_SORT, Facet, SearchFilter, Sort, SortKey, SuggestFilter, View,
+};
 use crate::text::{NamePrefix, Substring};
 use crate::vocab::change::{ChangeKind, ChangeKinds};
 use crate::vocab::day::Day;
@@ -182,20 +184,26 @@ impl<'a> Params<'a> {
         })
     }
 
-    /// Parses `q` and `limit` of a type-ahead.
+    /// Parses the query of a type-ahead.
     ///
     /// # Errors
     /// The first invalid parameter.
-    pub fn suggest(&self) -> Result<SearchFilter, BadParameter> {
+    pub fn suggest(&self, today: Day) -> Result<SuggestFilter, BadParameter> {
         let sent = self.sent("q")?.unwrap_or_default();
         let prefix = NamePrefix::parse(sent).map_err(|err| BadParameter::new("q", err))?;
+        // The tables of all names answer these conditions.
+        let parsed = Parsed::new(SHARED, today, |name| match name {
+            "tld" | "min_dqs" | "max_len" => self.get(name),
+            _ => Ok(None),
+        })?;
+        let view = self.view(&parsed)?;
         let limit = self.integer("limit", 1..=SUGGEST_LIMIT_MAX)?;
-        Ok(SearchFilter {
-            prefix: Some(prefix),
-            common: Filter::default(),
-            view: None,
+        Ok(SuggestFilter {
+            prefix,
+            common: parsed.filter,
+            view: view.filter(|view| *view != View::All),
+            all_suffixes: self.flag("all_suffixes")?,
             limit: limit.unwrap_or(SUGGEST_LIMIT_DEFAULT),
-            offset: 0,
         })
     }
 

@@ -285,6 +285,19 @@ pub struct SearchFilter {
     pub offset: u32,
 }
 
+/// Query of `GET /api/v1/suggest`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SuggestFilter {
+    pub prefix: NamePrefix,
+    /// Suffixes, score, length and adult names only.
+    pub common: Filter,
+    /// `None` suggests any name.
+    pub view: Option<View>,
+    /// Whether a label may be suggested under several suffixes.
+    pub all_suffixes: bool,
+    pub limit: u32,
+}
+
 /// Returns the bit of a stage; later stages have higher bits.
 pub fn stage_code(stage: Stage) -> u8 {
     match stage {

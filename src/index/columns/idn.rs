@@ -95,6 +95,41 @@ pub fn matches(texts: &Names, aliases: &IdnNames, prefix: &str) -> Matches {
     found
 }
 
+impl Matches {
+    /// Returns the matches that equal the prefix, or whose label does.
+    pub fn whole_matches(self) -> Matches {
+        let (names, aliases) = (self.whole, self.whole_aliases);
+        let others = self.others.into_iter().filter(|(_, is_whole)| *is_whole).collect();
+        Matches { names, aliases, others, ..Matches::default() }
+    }
+
+    /// Returns the other matches, in two lists. Names before the whole matches continue their label with a
+    /// character that sorts before the dot.
+    pub fn other_matches(self) -> Vec<Matches> {
+        let Matches { names, whole, aliases, whole_aliases, others } = self;
+        let in_order = |whole: Range<u32>, all: &Range<u32>| match whole.is_empty() {
+            true => all.start..all.start,
+            false => whole,
+        };
+        let (whole, whole_aliases) = (in_order(whole, &names), in_order(whole_aliases, &aliases));
+        let beside = |ordinal: &u32| !names.contains(ordinal);
+        let others = others.into_iter().filter(|(at, is_whole)| !is_whole && beside(at)).collect();
+        vec![
+            Matches {
+                names: names.start..whole.start,
+                aliases: aliases.start..whole_aliases.start,
+                others,
+                ..Matches::default()
+            },
+            Matches {
+                names: whole.end..names.end,
+                aliases: whole_aliases.end..aliases.end,
+                ..Matches::default()
+            },
+        ]
+    }
+}
+
 impl IdnNames {
     /// Writes the Unicode forms of the names of `table`.
     ///

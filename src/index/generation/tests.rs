@@ -22,7 +22,7 @@ use crate::facts::store::{Edition, Licence, SourceMeta, SourceWriter, StoredColu
 use crate::feeds::Sighting;
 use crate::filter::{
     AsOf, Counting, DropFilter, Facet, Filter, RuleQuery, SearchFilter, Sort, SortKey, StageSet,
-    View,
+    SuggestFilter, View,
 };
 use crate::generation::base::{Base, ExtendRule, NoDelta, WholeBecause};
 use crate::generation::build::{BuildSettings, Keep, rebuild, rollback, update};
@@ -398,11 +398,26 @@ impl Pair<'_> {
             rows.insert(0, format!("{} {}", page.total, page.capped));
             rows
         });
-        let plain = SearchFilter { view: None, common: Filter::default(), offset: 0, ..filter };
-        self.same(&format!("suggestions for {plain:?}"), |index| {
-            let mut names = Vec::new();
-            index.suggest(&plain, |name| names.push(name.to_owned()));
-            names
+        let prefix = filter.prefix.clone().filter(|_| made.below(16) == 0);
+        let Some(prefix) = prefix else { return };
+        let asked = SuggestFilter {
+            prefix,
+            common: Filter {
+                tlds: filter.common.tlds.clone(),
+                min_dqs: filter.common.min_dqs,
+                max_len: filter.common.max_len,
+                ..Filter::default()
+            },
+            view: filter.view.filter(|view| matches!(view, View::Active | View::Today)),
+            all_suffixes: made.below(2) == 0,
+            limit: filter.limit.min(20),
+        };
+        self.same(&format!("suggestions for {asked:?} on {}", as_of.today), |index| {
+            let mut rows = Vec::new();
+            index.suggest(&asked, as_of, |row| {
+                rows.push(format!("{} {} {:?}", row.domain, row.dqs, row.stage));
+            });
+            rows
         });
     }
 

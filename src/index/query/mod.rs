@@ -24,5 +24,6 @@ pub mod search;
 pub mod shared_tlds;
 mod sort;
 mod suffix_ranks;
+pub mod suggest;
 pub mod summary;
 pub mod totals;

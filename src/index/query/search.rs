@@ -17,7 +17,7 @@ use crate::columns::drops_by_name::{DropsByName, StagedDrops};
 use crate::columns::hidden::Hidden;
 use crate::columns::idn::{self, IdnOrders, Matches};
 use crate::columns::names::NameBuf;
-use crate::columns::rank_table::{Column, KeyFilter, Order, RankTable, Ties, key_of};
+use crate::columns::rank_table::{Column, HiddenPlaces, KeyFilter, Order, RankTable, Ties, key_of};
 use crate::columns::tlds::Tlds;
 use crate::filter::{AsOf, SearchFilter, View};
 use crate::query::index::{
@@ -127,25 +127,6 @@ impl Index {
         }
     }
 
-    /// Calls `visit` with the names of the page of a search that has only a prefix, best first,
-    /// without counting matches.
-    pub fn suggest(&self, filter: &SearchFilter, mut visit: impl FnMut(&str)) {
-        let Some(prefix) = &filter.prefix else { return };
-        let found =
-            self.best_of_layers(filter, |layer, filter, _| layer.suggest(filter, prefix.as_str()));
-        let ordinals: Vec<u32> = found.hits.iter().map(|hit| hit.ordinal).collect();
-        for (layer, ordinals) in self.names_by_layer(&ordinals) {
-            layer.names.prefetch(&ordinals);
-        }
-        with_row_buffers(|buffers| {
-            for &ordinal in &ordinals {
-                let (layer, ordinal) = self.name_at(ordinal);
-                layer.names.read(ordinal, &mut buffers.name);
-                visit(buffers.name.as_str());
-            }
-        });
-    }
-
     /// Estimates the microseconds of a search, to decide whether it may run on an async thread.
     pub fn search_cost_us(&self, filter: &SearchFilter, as_of: AsOf) -> u32 {
         // Sorting deep pages and building rows take time; everything else is fast, except scans.
@@ -162,7 +143,7 @@ impl Index {
 
     /// Returns a page of the matches that `find` returns for each layer, with ordinals among the
     /// names of all layers.
-    fn best_of_layers(
+    pub(super) fn best_of_layers(
         &self,
         filter: &SearchFilter,
         find: impl Fn(&Layer, &SearchFilter, usize) -> SearchHits,
@@ -194,7 +175,7 @@ impl Index {
     }
 
     /// Returns each layer with its part of `ordinals`.
-    fn names_by_layer<'a>(
+    pub(super) fn names_by_layer<'a>(
         &'a self,
         ordinals: &'a [u32],
     ) -> impl Iterator<Item = (&'a Layer, Cow<'a, [u32]>)> {
@@ -223,16 +204,30 @@ impl Layer {
         }
     }
 
-    /// Finds the best names of a search that has only a prefix, without counting matches.
-    fn suggest(&self, filter: &SearchFilter, prefix: &str) -> SearchHits {
-        let matches = idn::matches(&self.names, &self.idn, prefix);
+    /// Finds the best of several lists of matches, without counting them. With `once`, a label is found
+    /// once, if neither suffixes nor a view narrow the matches.
+    pub(super) fn best_matches(
+        &self,
+        lists: &[Matches],
+        filter: &SearchFilter,
+        day: Option<&LayerDay>,
+        once: bool,
+    ) -> SearchHits {
         let parts = self.search_columns();
-        let keys = KeyFilter::new(&filter.common);
-        let all = Narrowed { parts: &parts, keys, tlds: None, view: None };
+        let numbers = self.tlds.numbers(&filter.common.tlds);
+        let hidden = if once { Some(self.lesser()) } else { parts.hidden.map(|it| &it.names) };
+        let narrowed = Narrowed {
+            parts: &parts,
+            hidden,
+            keys: KeyFilter::new(&filter.common),
+            tlds: numbers.as_deref(),
+            view: filter.view.zip(day.map(|day| &day.dropped)),
+        };
         with_top_hits(filter, |mut best| {
             // This behaves as if the maximum count had been exceeded.
             best.total = SEARCH_TOTAL_MAX + 1;
-            all.find(&matches, best)
+            lists.iter().for_each(|matches| narrowed.add(matches, &mut best));
+            best.into_found(|place| narrowed.ordinal(place))
         })
     }
 
@@ -247,7 +242,7 @@ impl Layer {
     }
 
     /// Loads the memory of several rows in parallel, because they are far apart.
-    fn prefetch(&self, ordinals: &[u32], docs: &mut Vec<u32>) {
+    pub(super) fn prefetch(&self, ordinals: &[u32], docs: &mut Vec<u32>) {
         self.names.prefetch(ordinals);
         docs.clear();
         self.drops_by_name.docs_of(ordinals, docs);
@@ -327,11 +322,15 @@ pub fn search(
     }
     let common = Narrowed {
         parts,
+        hidden: parts.hidden.map(|hidden| &hidden.names),
         keys: KeyFilter::new(&filter.common),
         tlds: numbers.as_deref(),
         view: filter.view.filter(|&view| view != View::All).map(|view| (view, day)),
     };
-    with_top_hits(filter, |best| common.find(matches, best))
+    with_top_hits(filter, |mut best| {
+        common.add(matches, &mut best);
+        best.into_found(|place| common.ordinal(place))
+    })
 }
 
 /// Calls `find` with an empty list of candidates for the page of `filter`. Calls may be nested.
@@ -355,6 +354,8 @@ pub(super) fn with_top_hits<T>(filter: &SearchFilter, find: impl FnOnce(TopHits<
 /// The filter of a search, resolved to numbers.
 struct Narrowed<'a> {
     parts: &'a SearchColumns<'a>,
+    /// Names to omit from the order of all names.
+    hidden: Option<&'a HiddenPlaces>,
     keys: KeyFilter,
     /// TLD numbers; `None` for all.
     tlds: Option<&'a [u16]>,
@@ -363,20 +364,23 @@ struct Narrowed<'a> {
 }
 
 impl Narrowed<'_> {
-    fn find(&self, matches: &Matches, mut best: TopHits<'_>) -> SearchHits {
-        let SearchColumns { names, by_tld, dropped, hidden, .. } = *self.parts;
-        let spans = Spans::new(&matches.names, &matches.whole);
-        let ordinal = |place| match (self.view, self.tlds) {
+    /// Returns the ordinal of a place in the order that the filter selects.
+    fn ordinal(&self, place: u32) -> u32 {
+        let SearchColumns { by_tld, dropped, .. } = *self.parts;
+        match (self.view, self.tlds) {
             (None, None) => place,
             (None, Some(_)) => by_tld.row(place),
             (Some(_), None) => dropped.ordinal(place),
             (Some(_), Some(_)) => dropped.ordinal(dropped.by_tld().row(place)),
-        };
+        }
+    }
+
+    /// Adds the matches that pass.
+    fn add(&self, matches: &Matches, best: &mut TopHits<'_>) {
+        let SearchColumns { names, by_tld, dropped, hidden, .. } = *self.parts;
+        let spans = Spans::new(&matches.names, &matches.whole);
         match (self.view, self.tlds) {
-            (None, None) => {
-                let order = names.order(hidden.map(|hidden| &hidden.names));
-                best.take(order, &spans, self.keys);
-            }
+            (None, None) => best.take(names.order(self.hidden), &spans, self.keys),
             (None, Some(tlds)) => {
                 let order = by_tld.ranked().order(hidden.map(|hidden| &hidden.by_tld));
                 for &tld in tlds {
@@ -397,9 +401,8 @@ impl Narrowed<'_> {
                 }
             }
         }
-        self.take_idn(matches, &mut best);
-        self.offer_others(matches, &mut best);
-        best.into_found(ordinal)
+        self.take_idn(matches, best);
+        self.offer_others(matches, best);
     }
 
     /// Adds the names that match by their Unicode form. None of these names is among
