@@ -4,6 +4,8 @@
 use std::fmt;
 
 use governor::clock::DefaultClock;
+use governor::middleware::StateInformationMiddleware;
+use governor::state::keyed::DefaultKeyedStateStore;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
 use super::data::UserData;
@@ -18,11 +20,21 @@ use super::event::Event;
 use crate::vocab::ids::AccountId;
 use crate::vocab::plan::{AccountLimits, Plan, Plans};
 
+/// Limits the rate of each account, and tells what is left.
+type SuggestionLimiter = RateLimiter<
+    AccountId,
+    DefaultKeyedStateStore<AccountId>,
+    DefaultClock,
+    StateInformationMiddleware,
+>;
+
 /// The limits of a server.
 pub struct Ceilings {
     pub(super) limits: AccountLimits,
     /// Rate limiters by plan. Each holds a few bytes for every account that wrote since the start.
     pub(super) rates: [DefaultKeyedRateLimiter<AccountId>; Plan::ALL.len()],
+    /// The same for completions. Their limiters also tell what is left.
+    pub(super) suggestions: [SuggestionLimiter; Plan::ALL.len()],
     pub(super) clock: DefaultClock,
 }
 
@@ -30,7 +42,16 @@ impl Ceilings {
     pub fn new(limits: AccountLimits, plans: &Plans) -> Ceilings {
         let rate =
             |plan| RateLimiter::keyed(Quota::per_minute(plans.limits(plan).writes_per_minute));
-        Ceilings { limits, rates: Plan::ALL.map(rate), clock: DefaultClock::default() }
+        let of_suggestions = |plan| {
+            let quota = Quota::per_minute(plans.limits(plan).suggestions_per_minute);
+            RateLimiter::keyed(quota).with_middleware()
+        };
+        Ceilings {
+            limits,
+            rates: Plan::ALL.map(rate),
+            suggestions: Plan::ALL.map(of_suggestions),
+            clock: DefaultClock::default(),
+        }
     }
 }
 

@@ -80,6 +80,7 @@ codes! {
     StreamsOpen          "STREAMS_OPEN"           429 Later "the account has 100 long polls and streams of [events](changes.md) open; with `limit`"
     TestLimit            "TEST_LIMIT"             429 Later "the day's test messages are used up; with `limit` and `resetAt`"
     WriteLimit           "WRITE_LIMIT"            429 Later "more writes than the plan allows in a minute; with `plan` and `limit`"
+    SuggestionLimit      "suggestion_limit"       429 Later "more [suggestions](#get-apiv1suggest) than the plan allows in a minute; with `plan` and `limit`"
     TooManyFeedRequests  "too_many_feed_requests" 429 Later "a feed is read too often, or too many feeds of the account at once"
     TooManyBacktests     "too_many_backtests"     429 Later "a [backtest](outcomes.md#backtest-of-a-rule) of the account is running, or it ran 30 in an hour; then with `limit`"
     TooManyVisits        "too_many_visits"        429 Later "too many requests without a valid key from your network"

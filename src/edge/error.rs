@@ -175,6 +175,9 @@ impl<E: Into<ApiError>> From<E> for Refusal {
                 rate_limit_headers(&allowance, &mut refusal.headers);
                 refusal
             }
+            ApiError::TooManySuggestions { plan, limit, retry_after_s } => {
+                of(Code::SuggestionLimit).plan(plan).limit(limit).retry_after(retry_after_s)
+            }
             ApiError::Write(err) => of_write(&err, of),
             // No `Retry-After`, because a retry would take just as long.
             ApiError::QueryTimeout { .. } => of(Code::QueryTimeout),

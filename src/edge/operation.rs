@@ -23,6 +23,16 @@ pub struct Description {
     pub document: fn() -> &'static Value,
 }
 
+/// The allowance that a request with a key counts towards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cost {
+    /// The requests of the day.
+    Request,
+    /// The suggestions of the minute.
+    Suggestion,
+    Nothing,
+}
+
 /// One method of one path.
 pub struct Operation {
     pub method: &'static str,
@@ -31,8 +41,8 @@ pub struct Operation {
     /// Class of its requests. A [`Class::Stream`] counts as a read unless the request waits.
     pub class: Class,
     pub caching: Caching,
-    /// Whether requests count towards no allowance.
-    pub free: bool,
+    /// The allowance that a request counts towards.
+    pub cost: Cost,
     /// Whether the operation writes user data; some POSTs only compute.
     pub changes: bool,
     /// Whether the responses carry an `ETag` and `If-None-Match` is honoured.
@@ -73,7 +83,7 @@ impl Operation {
             access: Access::Key,
             class: Class::Write,
             caching: Caching::Key,
-            free: false,
+            cost: Cost::Request,
             changes: true,
             tagged: false,
             current: None,
@@ -186,8 +196,8 @@ impl Operation {
         self.changes && matches!(self.method, "PUT" | "PATCH" | "DELETE")
     }
 
-    pub const fn free(self) -> Operation {
-        Operation { free: true, ..self }
+    pub const fn costs(self, cost: Cost) -> Operation {
+        Operation { cost, ..self }
     }
 
     pub const fn of_index(self) -> Operation {

@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::accounts::Allowance;
+use crate::accounts::{Allowance, MinuteLeft};
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
@@ -12,6 +12,18 @@ const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 /// window is a day in seconds.
 const LEFT: HeaderName = HeaderName::from_static("ratelimit");
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+
+/// Inserts the IETF headers of the suggestions of a minute, in place of those of the day.
+pub fn suggestion_headers(left: &MinuteLeft, headers: &mut HeaderMap) {
+    let MinuteLeft { limit, remaining } = left;
+    let texts = [
+        (LEFT, format!("\"suggestions\";r={remaining}")),
+        (POLICY, format!("\"suggestions\";q={limit};w=60")),
+    ];
+    for (name, text) in texts {
+        headers.insert(name, HeaderValue::try_from(text).expect("visible ASCII"));
+    }
+}
 
 /// Inserts the rate-limit headers.
 pub fn rate_limit_headers(allowance: &Allowance, headers: &mut HeaderMap) {

@@ -36,6 +36,8 @@ pub struct AccountResponse {
     concurrent_exports: u32,
     /// Writes by API and pages together.
     writes_per_minute: u32,
+    /// Requests to `GET /api/v1/suggest`, which do not count as requests of the day.
+    suggestions_per_minute: u32,
     active_rules: Used,
     /// Watched names that are not in the data.
     external_names: Used,
@@ -80,6 +82,7 @@ pub async fn show(
         resets_at: Timestamp(UnixMs::from_instant(requests.resets_at)),
         concurrent_exports: limits.concurrent_exports,
         writes_per_minute: limits.writes_per_minute.get(),
+        suggestions_per_minute: limits.suggestions_per_minute.get(),
         active_rules: Used::new(rules, limits.active_rules),
         external_names: Used::new(owned.external_names().count(), limits.external_names),
         watches: Used::new(owned.watch_count(), WATCHES_MAX),

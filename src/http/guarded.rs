@@ -7,14 +7,15 @@ use axum::extract::Request;
 use axum::handler::Handler;
 use axum::response::{IntoResponse, Response};
 
-use crate::accounts::{Allowance, Counter};
+use crate::accounts::{Allowance, Counter, MinuteUsedUp};
 use crate::edge::allowance::{authenticated, check_granted, check_json};
 use crate::edge::error::Refusal;
-use crate::edge::operation::{Access, Operation};
-use crate::edge::rate_limit::rate_limit_headers;
+use crate::edge::operation::{Access, Cost, Operation};
+use crate::edge::rate_limit::{rate_limit_headers, suggestion_headers};
 use crate::params::refuse_unknown;
 use crate::precondition;
 use crate::service::app::{App, Now};
+use crate::service::error::ApiError;
 
 /// The handler of an operation, with the checks around it.
 #[derive(Clone, Copy)]
@@ -24,7 +25,7 @@ pub struct Guarded<H> {
 }
 
 /// Guards a handler. An operation that needs a key returns 401 without a valid key, 403 below the Pro plan
-/// or without the scope, and 429 if the allowance is used up. Otherwise the request counts, its response
+/// or without the scope, and 429 if its allowance is used up. Otherwise the request counts, its response
 /// gets the rate-limit headers, and the handler finds [`Now`] and the `Caller` in the request's
 /// extensions. After these checks, every operation refuses unknown parameters.
 ///
@@ -54,12 +55,24 @@ impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
             Ok(caller) => caller,
             Err(err) => return Box::pin(ready(Refusal::from(err).into_response())),
         };
+        let mut suggestions = None;
+        if operation.cost == Cost::Suggestion {
+            match app.store.charge_suggestion(&caller) {
+                Ok(left) => suggestions = Some(left),
+                Err(MinuteUsedUp { limit, retry_after_s }) => {
+                    let plan = caller.plan;
+                    let err = ApiError::TooManySuggestions { plan, limit, retry_after_s };
+                    return Box::pin(ready(Refusal::from(err).into_response()));
+                }
+            }
+        }
         // Charging the account almost always succeeds at once.
-        let charged = if operation.free {
-            let left = app.store.allowance(Counter::Requests, &caller, now);
-            Some(Allowance { granted: true, ..left })
-        } else {
-            app.store.try_charge(Counter::Requests, &caller, now)
+        let charged = match operation.cost {
+            Cost::Request => app.store.try_charge(Counter::Requests, &caller, now),
+            Cost::Suggestion | Cost::Nothing => {
+                let left = app.store.allowance(Counter::Requests, &caller, now);
+                Some(Allowance { granted: true, ..left })
+            }
         };
         request.extensions_mut().insert(Now(now));
         request.extensions_mut().insert(caller.clone());
@@ -94,6 +107,9 @@ impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
             // A handler that counts further requests sets the header itself.
             let allowance = response.extensions().get::<Allowance>().copied().unwrap_or(allowance);
             rate_limit_headers(&allowance, response.headers_mut());
+            if let Some(left) = suggestions {
+                suggestion_headers(&left, response.headers_mut());
+            }
             response
         })
     }

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use crate::edge::code::{Code, Retry};
 use crate::edge::error::ErrorResponse;
 use crate::edge::operation::{
-    Access, Content, Group, Operation, Parameter, ParameterKind, ParameterPlace, ResponseSpec,
-    Shape,
+    Access, Content, Cost, Group, Operation, Parameter, ParameterKind, ParameterPlace,
+    ResponseSpec, Shape,
 };
 use crate::outbound::alert::Envelope;
 use crate::vocab::limits::{BODY_BYTES_MAX, FACTS_BYTES_MAX};
@@ -205,7 +205,14 @@ fn described(operation: &Operation, has_members: bool) -> Value {
     }
     let (plan, counts) = match operation.access {
         Access::Everybody => (None, None),
-        Access::Key => (Some(Plan::Pro), (!operation.free).then_some("request")),
+        Access::Key => {
+            let counts = match operation.cost {
+                Cost::Request => Some("request"),
+                Cost::Suggestion => Some("suggestion"),
+                Cost::Nothing => None,
+            };
+            (Some(Plan::Pro), counts)
+        }
         Access::Export => (Some(Plan::Core), Some("export")),
     };
     described["x-plan"] = plan.map(Plan::as_str).into();
@@ -363,8 +370,12 @@ fn add_refusals(responses: &mut BTreeMap<String, Value>, operation: &Operation) 
         Access::Everybody => {}
         Access::Key => {
             add(Code::PlanRequired, "Your plan does not include the JSON API (below Pro).");
-            if !operation.free {
-                add(Code::RateLimited, "Your daily allowance is used up.");
+            match operation.cost {
+                Cost::Request => add(Code::RateLimited, "Your daily allowance is used up."),
+                Cost::Suggestion => {
+                    add(Code::SuggestionLimit, "Your suggestions of this minute are used up.");
+                }
+                Cost::Nothing => {}
             }
         }
         Access::Export => {

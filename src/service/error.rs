@@ -64,6 +64,9 @@ pub enum ApiError {
     /// The day's allowance is used up.
     #[error("rate limit exceeded")]
     RateLimited { plan: Plan, allowance: Allowance, retry_after_s: i64 },
+    /// The minute's suggestions are used up.
+    #[error("the plan has {limit} suggestions a minute; wait, and ask for fewer key presses")]
+    TooManySuggestions { plan: Plan, limit: u32, retry_after_s: u64 },
     /// A refused write. `From` maps errors that have a variant of their own to that variant.
     #[error("{}", of_write(.0))]
     Write(WriteError),

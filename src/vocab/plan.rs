@@ -64,6 +64,9 @@ pub struct PlanLimits {
     /// Writes per account and minute, by API and pages together. All of them may be used in one
     /// burst.
     pub writes_per_minute: NonZeroU32,
+    /// Completions of a typed text per account and minute, beside the requests of a day. All of them may be
+    /// used in one burst.
+    pub suggestions_per_minute: NonZeroU32,
     /// Price per month, in US dollars.
     pub price_usd: u32,
 }
@@ -100,22 +103,27 @@ impl From<Plans> for BTreeMap<Plan, PlanLimits> {
 
 impl Default for Plans {
     fn default() -> Plans {
-        let limits =
-            |requests, exports, rules, external_names, (data_mb, writes), price_usd| PlanLimits {
-                requests_per_day: requests,
-                exports_per_day: exports,
-                concurrent_exports: exports.min(CONCURRENT_EXPORTS),
-                active_rules: rules,
-                external_names,
-                data_mb,
-                writes_per_minute: NonZeroU32::new(writes).expect("above 0"),
-                price_usd,
-            };
+        let limits = |requests,
+                      exports,
+                      rules,
+                      external_names,
+                      (data_mb, writes, suggestions),
+                      price_usd| PlanLimits {
+            requests_per_day: requests,
+            exports_per_day: exports,
+            concurrent_exports: exports.min(CONCURRENT_EXPORTS),
+            active_rules: rules,
+            external_names,
+            data_mb,
+            writes_per_minute: NonZeroU32::new(writes).expect("above 0"),
+            suggestions_per_minute: NonZeroU32::new(suggestions).expect("above 0"),
+            price_usd,
+        };
         Plans([
-            limits(0, 0, 1, 0, (16, 120), 0),
-            limits(0, 20, 5, 10, (16, 300), 12),
-            limits(100, 50, 25, 100, (64, 600), 29),
-            limits(10_000, 500, 250, 1_000, (64, 6_000), 99),
+            limits(0, 0, 1, 0, (16, 120, 6_000), 0),
+            limits(0, 20, 5, 10, (16, 300, 6_000), 12),
+            limits(100, 50, 25, 100, (64, 600, 6_000), 29),
+            limits(10_000, 500, 250, 1_000, (64, 6_000, 120_000), 99),
         ])
     }
 }

@@ -8,6 +8,21 @@ use super::super::error::WriteError;
 use super::{Caller, Store};
 use crate::vocab::time::UnixMs;
 
+/// What is left of a limit per minute after a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MinuteLeft {
+    pub limit: u32,
+    pub remaining: u32,
+}
+
+/// A limit per minute is used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MinuteUsedUp {
+    pub limit: u32,
+    /// Rounded up, since a request one second early would be refused again.
+    pub retry_after_s: u64,
+}
+
 impl Store {
     /// Counts a write of the caller.
     ///
@@ -24,6 +39,22 @@ impl Store {
                 retry_after_s: wait.as_secs() as i64 + 1,
             }
         })
+    }
+
+    /// Counts a completion of a typed text. Returns how many are left, and the limit a minute, or else the
+    /// seconds to wait.
+    pub fn charge_suggestion(&self, caller: &Caller) -> Result<MinuteLeft, MinuteUsedUp> {
+        let limit = self.limits(caller).suggestions_per_minute.get();
+        let Some(Ceilings { suggestions, clock, .. }) = &self.0.ceilings else {
+            return Ok(MinuteLeft { limit, remaining: limit });
+        };
+        match suggestions[caller.plan as usize].check_key(&caller.account) {
+            Ok(state) => Ok(MinuteLeft { limit, remaining: state.remaining_burst_capacity() }),
+            Err(refused) => {
+                let retry_after_s = refused.wait_time_from(clock.now()).as_secs() + 1;
+                Err(MinuteUsedUp { limit, retry_after_s })
+            }
+        }
     }
 
     /// Returns the memory that an account may still use.

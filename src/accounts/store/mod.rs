@@ -4,7 +4,7 @@
 //! the state once the record is durable. At startup, the same records are applied again.
 
 mod lead;
-mod limits;
+pub(super) mod limits;
 pub mod locks;
 pub mod metrics;
 mod progress;
