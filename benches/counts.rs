@@ -39,17 +39,20 @@ const WARM_UP: usize = 3;
 /// A query: a list and its parameters, or a name.
 enum Question {
     Search(&'static str),
+    Suggest(&'static str),
     Drops(&'static str),
     Dossier(&'static str),
 }
 
-const QUESTIONS: [(&str, Question); 10] = [
+const QUESTIONS: [(&str, Question); 12] = [
     ("search-letter", Question::Search("q=s")),
     ("search-letter-rare-tld", Question::Search("q=s&tld=art")),
     ("search-letter-min-dqs-100", Question::Search("q=s&min_dqs=100")),
     ("search-letter-stage", Question::Search("q=s&stage=pending-delete")),
     ("search-word", Question::Search("q=solar&max_len=12")),
     ("search-deep", Question::Search("q=a&limit=100&offset=1000")),
+    ("suggest-word", Question::Suggest("q=hotel")),
+    ("suggest-edit", Question::Suggest("q=kitchne")),
     ("drops-page", Question::Drops("limit=20")),
     ("drops-substring", Question::Drops("q=shop&max_len=12&limit=20")),
     ("drops-offset", Question::Drops("tld=com&min_dqs=40&limit=20&offset=1000")),
@@ -101,6 +104,7 @@ impl Question {
             Question::Search(text) => {
                 Params::new(Some(text)).search(Day::MIN).map(|(_, filter)| Ask::Search(filter))
             }
+            Question::Suggest(text) => Params::new(Some(text)).suggest(Day::MIN).map(Ask::Suggest),
             Question::Drops(text) => {
                 Params::new(Some(text)).drops(limits, Day::MIN).map(Ask::Drops)
             }

@@ -4,8 +4,9 @@
 use std::io::Write;
 
 use dropdex::http::rows::{DROP_MEMBERS, push_drops, push_search_results, tlds_json};
+use dropdex::http::suggest::push_suggestions;
 use dropdex::index::Index;
-use dropdex::index::filter::{AsOf, Counting, DropFilter, SearchFilter};
+use dropdex::index::filter::{AsOf, Counting, DropFilter, SearchFilter, SuggestFilter};
 use dropdex::vocab::name::DomainName;
 use serde::Serialize;
 
@@ -13,6 +14,7 @@ use serde::Serialize;
 #[derive(Clone, Debug)]
 pub enum Ask {
     Search(SearchFilter),
+    Suggest(SuggestFilter),
     Drops(DropFilter),
     Dossier(DomainName),
 }
@@ -31,6 +33,10 @@ pub fn answer(index: &Index, ask: &Ask, as_of: AsOf, body: &mut Vec<u8>) -> anyh
             let (total, capped) = (page.total, page.capped);
             write!(body, "{{\"total\":{total},\"capped\":{capped},\"results\":")?;
             push_search_results(&page, body);
+        }
+        Ask::Suggest(asked) => {
+            push_suggestions(index, asked, as_of, body);
+            return Ok(());
         }
         Ask::Drops(filter) => {
             let page = index.drops(filter, as_of, Counting::Estimate)?;

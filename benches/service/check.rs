@@ -1,6 +1,7 @@
 //! Compares responses of the index with those of a scan, because timings of wrong responses are
 //! worthless.
 
+use std::collections::HashSet;
 use std::fmt::{Debug, Display};
 
 use anyhow::ensure;
@@ -66,6 +67,9 @@ struct Known {
     latest_drop: Option<LatestDrop>,
 }
 
+/// Matches among which completions are sought; more than the suffixes of eight labels.
+const COMPLETED_OF: u32 = 20_000;
+
 /// The names of a page, in order.
 pub type Names = Vec<String>;
 
@@ -78,7 +82,8 @@ pub fn lists(index: &Index, scan: Scan<'_>, queries: &[Query]) -> anyhow::Result
     let pages = queries.par_iter().map(|query| {
         let ask = query.ask()?;
         Ok(match query.list {
-            List::Search | List::Suggest => {
+            List::Suggest => return Ok(completed(scan, query)),
+            List::Search => {
                 let page = same(index, scan, &ask, query, found(scan, query))?;
                 page.results.into_iter().map(|row| row.domain).collect()
             }
@@ -89,6 +94,27 @@ pub fn lists(index: &Index, scan: Scan<'_>, queries: &[Query]) -> anyhow::Result
         })
     });
     pages.collect()
+}
+
+/// Returns the names that complete a text: two with the label, then the best one of each other label. The
+/// index may add names with an edit, if these are few.
+fn completed(scan: Scan<'_>, query: &Query) -> Names {
+    let text = query.q.as_deref().unwrap_or_default();
+    let all = found(scan, &Query { limit: COMPLETED_OF, ..query.clone() });
+    let mut labels = HashSet::new();
+    let mut whole = 0;
+    let mut names: Names = all.results.into_iter().map(|row| row.domain).collect();
+    names.retain(|name| {
+        let label = name.split('.').next().unwrap_or_default();
+        whole += u32::from(label == text);
+        if label == text {
+            whole <= 2
+        } else {
+            text.contains('.') || labels.insert(label.to_owned())
+        }
+    });
+    names.truncate(query.limit as usize);
+    names
 }
 
 /// Compares dossiers with the content of the lists.

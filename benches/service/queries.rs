@@ -169,7 +169,7 @@ impl Query {
         let ask = match self.list {
             List::Search => params.search(Day::MIN).map(|(_, filter)| Ask::Search(filter)),
             List::Drops => params.drops(DROPS_LIMITS, Day::MIN).map(Ask::Drops),
-            List::Suggest => params.suggest().map(Ask::Search),
+            List::Suggest => params.suggest(Day::MIN).map(Ask::Suggest),
         };
         ask.map_err(|err| anyhow!("{self}: {err:?}"))
     }

@@ -19,8 +19,8 @@ use crate::edge::error;
 use crate::edge::etag::{self, Tag};
 use crate::edge::export::ExportFormat;
 use crate::edge::operation::{
-    Access, Content, Group, Operation, Parameter, ParameterKind, ParameterPlace, ResponseSpec,
-    Shape,
+    Access, Content, Cost, Group, Operation, Parameter, ParameterKind, ParameterPlace,
+    ResponseSpec, Shape,
 };
 use crate::guarded::guarded;
 use crate::index::filter::{Counting, Facet, SortKey};
@@ -33,10 +33,10 @@ use crate::vocab::kind::Kind as Kinds;
 use crate::vocab::limits::{
     CHANGES_LIMIT_DEFAULT, CHANGES_LIMIT_MAX, CHANGES_WAIT_SECONDS_MAX, CLAIMS_OFFSET_MAX,
     DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX, DROPS_OFFSET_MAX, ENTRIES_OFFSET_MAX, EXPORT_ROWS_MAX,
-    HIDDEN_MAX, LIKE_CHARS, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX, PATTERN_SYMBOLS_MAX,
-    REGEX_CHARS_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX,
-    SEARCH_QUERY_CHARS_MAX, SUBSTRING_CHARS_MAX, SUGGEST_LIMIT_DEFAULT, SUGGEST_LIMIT_MAX,
-    TLDS_LIMIT_MAX,
+    HIDDEN_MAX, LABEL_CHARS_MAX, LIKE_CHARS, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX,
+    PATTERN_SYMBOLS_MAX, REGEX_CHARS_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX,
+    SEARCH_OFFSET_MAX, SEARCH_QUERY_CHARS_MAX, SUBSTRING_CHARS_MAX, SUGGEST_LIMIT_DEFAULT,
+    SUGGEST_LIMIT_MAX, TLDS_LIMIT_MAX,
 };
 use crate::vocab::name::NAME_OCTETS_MAX;
 use crate::vocab::outcome::Horizon;
@@ -264,6 +264,36 @@ const PREFIX: Parameter = query(
 );
 const REQUIRED_PREFIX: Parameter =
     Parameter { required: true, description: "Prefix of the name, 1 to 253 characters.", ..PREFIX };
+const SUGGEST_TLD: Parameter = query(
+    "tld",
+    ParameterKind::Format { format: "tlds", chars_max: None },
+    "com,io",
+    "Only names under these suffixes.",
+);
+const SUGGEST_VIEW: Parameter = query(
+    "view",
+    ParameterKind::OneOf { words: VIEWS, default: None },
+    "active",
+    "`active` or `today` leaves out names that are no longer in the pipeline, or did not drop today.",
+);
+const SUGGEST_DQS: Parameter = query(
+    "min_dqs",
+    ParameterKind::Integer { min: 0, max: 100, default: None },
+    "50",
+    "Only names with this score or a higher one.",
+);
+const SUGGEST_LENGTH: Parameter = query(
+    "max_len",
+    ParameterKind::Integer { min: 1, max: LABEL_CHARS_MAX as u32, default: None },
+    "12",
+    "Only labels of at most this many characters.",
+);
+const ALL_SUFFIXES: Parameter = query(
+    "all_suffixes",
+    ParameterKind::OneOf { words: &["true", "false"], default: Some("false") },
+    "true",
+    "Shows a label under each of its suffixes.",
+);
 /// Parameters of a search.
 const SEARCH_PARAMETERS: &[Parameter] = filters![SHARED;
     PREFIX,
@@ -509,8 +539,17 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[json::<batch::BatchResponse<'_>>(200, "A page of matches per query, in request order.")]),
     Operation::get("/api/v1/suggest", |of| get(guarded(of, suggest::suggest_names)))
         .named(Group::Names, "suggestNames", "Names for type-ahead")
-        .description("The first names that a search for the prefix would return, and nothing else.")
-        .parameters(&[REQUIRED_PREFIX, limit(SUGGEST_LIMIT_DEFAULT, SUGGEST_LIMIT_MAX)])
+        .description(
+            "At most two names with the typed label, then the best names of other labels that begin with it, each \
+             label once. From four characters on, one edit is forgiven if fewer than five match. A text with a dot \
+             is completed by suffixes. Does not count as a request: a plan has suggestions a minute instead.",
+        )
+        .costs(Cost::Suggestion)
+        .parameters(&[
+            REQUIRED_PREFIX, SUGGEST_TLD, SUGGEST_VIEW, SUGGEST_DQS, SUGGEST_LENGTH, ALL_SUFFIXES,
+            limit(SUGGEST_LIMIT_DEFAULT, SUGGEST_LIMIT_MAX),
+        ])
+        .tagged()
         .of_index()
         .responses(&[json::<suggest::SuggestResponse>(200, "The names.")]),
     Operation::get("/api/v1/label/{label}", |of| get(guarded(of, label::find_label)))
@@ -945,7 +984,7 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::get("/api/v1/account", |of| get(guarded(of, account::show)))
         .named(Group::Service, "getAccount", "Plan, limits and use of your account")
         .description("What your key may do, and how much of each limit is in use. Does not count as a request.")
-        .free()
+        .costs(Cost::Nothing)
         .responses(&[json::<account::AccountResponse>(200, "The account.")]),
     Operation::get("/api/health", |of| get(guarded(of, health::health)))
         .named(Group::Service, "getHealth", "Liveness and data freshness; always 200")

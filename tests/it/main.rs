@@ -59,6 +59,7 @@ mod soak;
 mod sources;
 mod ssrf;
 mod subscriptions;
+mod suggest;
 mod swaps;
 mod telemetry;
 mod tenants;

@@ -1,5 +1,5 @@
 //! Patterns, regular expressions and similar labels in the drop list, the export and the search;
-//! suggestions, label families, suffixes and batches of searches. Unit tests of the matchers cover how
+//! label families, suffixes and batches of searches. Unit tests of the matchers cover how
 //! they read a label.
 
 use serde_json::{Value, json};
@@ -200,26 +200,6 @@ fn invalid_texts_are_refused_with_code_and_position() {
 }
 
 #[test]
-fn suggestions_are_the_first_results_of_a_search() {
-    let site = Site::new();
-    let (_server, mut client) = served(&site);
-    for q in ["s", "solar", "so", "solar.", "mün", "xn--m", "nothing"] {
-        let q = escape(q);
-        let (_, search) = client.get(&format!("/api/v1/search?q={q}&limit=8")).answer();
-        let rows = search["results"].as_array().expect("an array");
-        let expected: Vec<&Value> = rows.iter().map(|row| &row["domain"]).collect();
-        let response = client.get(&format!("/api/v1/suggest?q={q}"));
-        assert_eq!(response.answer(), (200, json!({ "names": expected })), "{q}");
-        let (_, one) = client.get(&format!("/api/v1/suggest?q={q}&limit=1")).answer();
-        assert_eq!(one["names"].as_array().map(Vec::len), Some(expected.len().min(1)), "{q}");
-    }
-    let answer = client.get("/api/v1/suggest").answer();
-    assert_eq!(answer, (400, error("q: must have 1 to 253 characters")));
-    let answer = client.get("/api/v1/suggest?q=s&limit=21").answer();
-    assert_eq!(answer, (400, error("limit: must be an integer from 1 to 20")));
-}
-
-#[test]
 fn addresses_and_decomposed_texts_find_the_name() {
     let site = Site::new();
     let (_server, mut client) = served(&site);
@@ -236,7 +216,7 @@ fn addresses_and_decomposed_texts_find_the_name() {
             assert_eq!(names(&body, list, member), ["solar.com"], "{target}");
         }
         let (_, body) = client.get(&format!("/api/v1/suggest?q={q}")).answer();
-        assert_eq!(body["names"][0], "solar.com", "{q}");
+        assert_eq!(body["names"][0]["name"], "solar.com", "{q}");
     }
     for query in ["regex", "pattern", "starts", "contains", "like"] {
         let text = if query == "regex" { "^mu\u{308}nchen" } else { "mu\u{308}nchen" };
@@ -412,6 +392,7 @@ fn an_account_sees_its_limits_and_what_it_used_for_nothing() {
         "resetsAt": response.json()["resetsAt"],
         "concurrentExports": 2,
         "writesPerMinute": 600,
+        "suggestionsPerMinute": 6_000,
         "activeRules": {"used": 0, "limit": 25},
         "externalNames": {"used": 0, "limit": 100},
         "watches": {"used": 1, "limit": response.json()["watches"]["limit"]},
