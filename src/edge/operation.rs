@@ -285,6 +285,14 @@ pub struct Parameter {
     pub description: &'static str,
 }
 
+impl Parameter {
+    /// Whether its value is a list with commas.
+    pub fn is_list(&self) -> bool {
+        use ParameterKind::{Facets, List, SomeOf};
+        matches!(self.kind, List { .. } | SomeOf(_) | Facets { .. })
+    }
+}
+
 named_enum! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum ParameterPlace {
@@ -312,6 +320,10 @@ pub enum ParameterKind {
     Format {
         format: &'static str,
         chars_max: Option<u32>,
+    },
+    /// A comma-separated list of texts in a custom format.
+    List {
+        format: &'static str,
     },
     /// A comma-separated list of these words.
     SomeOf(&'static [&'static str]),

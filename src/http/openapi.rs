@@ -241,6 +241,13 @@ fn described(operation: &Operation, has_members: bool) -> Value {
     described
 }
 
+/// An order or a facet by a fact.
+const FACT: &str = "^fact:[a-z0-9_-]{1,40}[.][a-z0-9_-]{1,40}$";
+
+fn list(item: Value) -> Value {
+    json!({ "type": "array", "minItems": 1, "items": item })
+}
+
 fn parameter(parameter: &Parameter) -> Value {
     let mut schema = match parameter.kind {
         ParameterKind::Integer { min, max, .. } => {
@@ -254,20 +261,18 @@ fn parameter(parameter: &Parameter) -> Value {
         ParameterKind::Format { format, .. } => {
             json!({ "type": "string", "minLength": 1, "format": format })
         }
-        ParameterKind::SomeOf(words) => {
-            let word = words.join("|");
-            json!({ "type": "string", "pattern": format!("^ *({word})? *(, *({word})? *)*$") })
+        ParameterKind::List { format } => {
+            list(json!({ "type": "string", "minLength": 1, "format": format }))
         }
+        ParameterKind::SomeOf(words) => list(json!({ "type": "string", "enum": words })),
         ParameterKind::Facets { words } => {
-            let fact = "fact:[a-z0-9_-]{1,40}[.][a-z0-9_-]{1,40}";
-            let word = format!("{}|{fact}", words.join("|"));
-            json!({ "type": "string", "pattern": format!("^ *({word})? *(, *({word})? *)*$") })
+            let forms = [json!({ "enum": words }), json!({ "pattern": FACT })];
+            list(json!({ "type": "string", "anyOf": forms }))
         }
         ParameterKind::Date => json!({ "type": "string", "format": "date" }),
         ParameterKind::OneOf { words, .. } => json!({ "type": "string", "enum": words }),
         ParameterKind::Sort { words, default } => {
-            let fact = "^fact:[a-z0-9_-]{1,40}[.][a-z0-9_-]{1,40}$";
-            let forms = [json!({ "enum": words }), json!({ "pattern": fact })];
+            let forms = [json!({ "enum": words }), json!({ "pattern": FACT })];
             json!({ "type": "string", "anyOf": forms, "default": default })
         }
     };
@@ -284,8 +289,14 @@ fn parameter(parameter: &Parameter) -> Value {
         "description": parameter.description,
         "schema": schema,
     });
+    if parameter.is_list() {
+        // `tld=com,net`: the same parameter twice is refused.
+        described["style"] = "form".into();
+        described["explode"] = false.into();
+    }
     if parameter.place == ParameterPlace::Query {
         described["example"] = match parameter.kind {
+            _ if parameter.is_list() => parameter.example.split(',').collect(),
             ParameterKind::Integer { .. } | ParameterKind::Sequence => {
                 parameter.example.parse::<u32>().ok().into()
             }

@@ -27,6 +27,7 @@ use crate::index::filter::{Counting, Facet, SortKey};
 use crate::index::query::outcome_tables::ScoreBand;
 use crate::query::conditions::{CONDITIONS, Condition, Kind, SHARED};
 use crate::response::Deleted;
+use crate::rows::Member;
 use crate::service::app::App;
 use crate::vocab::change::ChangeKind;
 use crate::vocab::kind::Kind as Kinds;
@@ -108,9 +109,9 @@ const fn condition(of: &Condition) -> Parameter {
         }
         Kind::OneOf(words, _) => one_of(words),
         Kind::SomeOf(words, _) => ParameterKind::SomeOf(words),
-        Kind::Tlds(_) => ParameterKind::Format { format: "tlds", chars_max: None },
-        Kind::Texts(..) => ParameterKind::Format { format: "texts", chars_max: None },
-        Kind::Facts(_) => ParameterKind::Format { format: "facts", chars_max: None },
+        Kind::Tlds(_) => ParameterKind::List { format: "tld" },
+        Kind::Texts(..) => ParameterKind::List { format: "text" },
+        Kind::Facts(_) => ParameterKind::List { format: "fact" },
         Kind::NamePart => formatted("name-part", SUBSTRING_CHARS_MAX as u32),
         Kind::Pattern => formatted("pattern", PATTERN_SYMBOLS_MAX as u32),
         Kind::Regex => formatted("regex", REGEX_CHARS_MAX as u32),
@@ -156,7 +157,7 @@ const DROPS_SORT: Parameter = query(
 const SORTS: &[&str] = SortKey::NAMES.split_at(SortKey::NAMES.len() - 1).0;
 const FACTS: Parameter = query(
     "facts",
-    ParameterKind::Format { format: "fact-names", chars_max: None },
+    ParameterKind::List { format: "fact-name" },
     "acme.rank",
     "Facts that each row shows in `facts`, at most 20, separated by commas: those of `GET /api/v1/facts`.",
 );
@@ -173,9 +174,19 @@ const CURSOR: Parameter = query(
     "`nextCursor` of the page before, or the cursor in its `Link`, with the same filters and order. Not with an \
      `offset` above 0.",
 );
+/// Members of a row, and the list beside the rows.
+const FIELD_NAMES: [&str; Member::NAMES.len() + 1] = {
+    let mut names = ["availableTlds"; Member::NAMES.len() + 1];
+    let mut at = 0;
+    while at < Member::NAMES.len() {
+        names[at] = Member::NAMES[at];
+        at += 1;
+    }
+    names
+};
 const FIELDS: Parameter = query(
     "fields",
-    ParameterKind::Format { format: "fields", chars_max: None },
+    ParameterKind::SomeOf(&FIELD_NAMES),
     "name,dqs,releaseDate",
     "Comma-separated members of a row; others are omitted. `availableTlds` keeps that list in the response.",
 );
@@ -207,7 +218,7 @@ const BOM: Parameter = query(
 );
 const COLUMNS: Parameter = query(
     "columns",
-    ParameterKind::Format { format: "fields", chars_max: None },
+    ParameterKind::SomeOf(&Member::NAMES),
     "name,releaseDate",
     "Comma-separated members of a row, in this order. By default name, tld, length, dqs and explanation.",
 );
@@ -266,7 +277,7 @@ const REQUIRED_PREFIX: Parameter =
     Parameter { required: true, description: "Prefix of the name, 1 to 253 characters.", ..PREFIX };
 const SUGGEST_TLD: Parameter = query(
     "tld",
-    ParameterKind::Format { format: "tlds", chars_max: None },
+    ParameterKind::List { format: "tld" },
     "com,io",
     "Only names under these suffixes.",
 );
@@ -426,7 +437,7 @@ const SORT: Parameter = query(
 );
 const TAG: Parameter = query(
     "tag",
-    ParameterKind::Format { format: "tags", chars_max: Some(400) },
+    ParameterKind::List { format: "tag" },
     "shop,ai",
     "One or more tags, separated by commas: entries with any of them.",
 );

@@ -9,6 +9,7 @@ use axum::extract::rejection::PathRejection;
 use axum::http::{HeaderMap, HeaderName};
 
 use crate::edge::operation::{Operation, Parameter, ParameterPlace};
+use crate::query::error::{BadParameter, ParameterCode};
 use crate::query::facts;
 use crate::query::params::decode;
 use crate::service::error::ApiError;
@@ -30,11 +31,11 @@ const PREFER: HeaderName = HeaderName::from_static("prefer");
 /// Maximum characters of an unknown parameter quoted in an error.
 const ECHO_CHARS_MAX: usize = 64;
 
-/// Checks that an operation has all the parameters that occur in a query string. With `Prefer:
-/// handling=lenient` (RFC 7240 §4.4), unknown ones are ignored.
+/// Checks that an operation has all the parameters that occur in a query string, and that none of its lists
+/// occurs twice. With `Prefer: handling=lenient` (RFC 7240 §4.4), unknown ones are ignored.
 ///
 /// # Errors
-/// 400 for the first unknown parameter.
+/// 400 for the first unknown parameter, or for a repeated list.
 pub fn refuse_unknown(
     operation: &Operation,
     query: Option<&str>,
@@ -46,16 +47,25 @@ pub fn refuse_unknown(
         // A name that cannot be decoded is shown as sent.
         decode(name).unwrap_or(Cow::Borrowed(name))
     });
-    let mut names = names.into_iter();
+    let names: Vec<Cow<'_, str>> = names.collect();
     let is_known = |name: &str| {
         let name = if name.starts_with(facts::PREFIX) { facts::FACT } else { name };
         in_query(operation.parameters).any(|known| known == name)
     };
-    match names.find(|name| !is_known(name)) {
+    match names.iter().find(|name| !is_known(name)) {
         Some(unknown) if !is_lenient(headers) => {
-            Err(unknown_parameter(&unknown, operation.parameters))
+            return Err(unknown_parameter(unknown, operation.parameters));
         }
-        _ => Ok(()),
+        _ => {}
+    }
+    // Some clients send an item of a list at a time.
+    let lists = operation.parameters.iter().filter(|it| it.is_list());
+    match lists.into_iter().find(|it| names.iter().filter(|name| *name == it.name).count() > 1) {
+        Some(list) => {
+            let what = "is given more than once; separate the items of a list with commas";
+            Err(BadParameter::coded(ParameterCode::Repeated, list.name, what).into())
+        }
+        None => Ok(()),
     }
 }
 

@@ -231,6 +231,7 @@ fn value(parameter: &Parameter) -> Markup {
         ParameterKind::Sequence => html! { "the number of an event, or 0" },
         ParameterKind::Text { chars_max } => html! { "text, 1 to " (chars_max) " characters" },
         ParameterKind::Format { format, .. } => html! { (reading(format)) },
+        ParameterKind::List { format } => html! { (reading(format)) ", separated by commas" },
         ParameterKind::SomeOf(words) => html! {
             "any of "
             @for (place, word) in words.iter().enumerate() {
@@ -262,19 +263,19 @@ fn value(parameter: &Parameter) -> Markup {
 fn reading(format: &str) -> &str {
     match format {
         "domain" => "a name",
-        "tlds" => "TLDs, separated by commas",
+        "tld" => "TLDs",
         "name-prefix" => "start of a name",
         "name-part" => "part of a name",
         "pattern" => "a pattern",
         "regex" => "a regular expression",
         "label" => "a label",
-        "texts" => "texts, separated by commas",
-        "facts" => "conditions on facts, separated by commas",
-        "fact-names" => "names of facts, separated by commas",
+        "text" => "texts",
+        "fact" => "conditions on facts",
+        "fact-name" => "names of facts",
+        "tag" => "tags",
         "currency" => "a currency",
         "day" | "past-day" => "a date",
         "cursor" => "a cursor",
-        "fields" => "members of a row, separated by commas",
         "instant" => "a timestamp or a date",
         _ => "text",
     }
