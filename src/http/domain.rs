@@ -27,6 +27,7 @@ use crate::service::fact_book::{FactValue, Source};
 use crate::service::watchlist;
 use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
+use crate::vocab::dqs::Dqs;
 use crate::vocab::expected_taken::ExpectedTaken;
 use crate::vocab::name::DomainName;
 use crate::vocab::outcome::Completeness;
@@ -43,12 +44,18 @@ pub struct DossierResponse<'a> {
     domain: &'a DomainName,
     tld: &'a str,
     length: u8,
-    /// An estimate from lists and calendars, without a registry query. `available` means that the release
-    /// is past, not that the name is free.
+    /// Score, even if the name never dropped or was registered again.
+    #[schema(value_type = u8, minimum = 0, maximum = 100)]
+    dqs: Dqs,
+    /// A guess of the calendar, without a registry query. `available` means that the release is past, not that
+    /// the name is free: `availability` has the answer of the registry.
     current_status: Status,
     /// Lifecycle stage today; `null` for a name that never dropped or was registered again.
     #[schema(required)]
     stage: Option<Stage>,
+    /// Date of the latest drop; `null` for a name that never dropped.
+    #[schema(value_type = Option<String>, format = Date, required)]
+    drop_date: Option<Day>,
     /// Effective release of the latest drop; `null` for a name that never dropped.
     #[schema(value_type = Option<String>, format = Date, required)]
     release_date: Option<Day>,
@@ -68,6 +75,8 @@ pub struct DossierResponse<'a> {
     /// `null` when the name is not in the active pipeline.
     #[schema(required)]
     latest_drop: Option<PipelineDrop>,
+    /// The drops before the latest one, newest first. The name was registered again after each of them.
+    earlier_drops: Vec<EarlierDropJson>,
     /// The newest of the registry's answers that you may see: `null` unless you watch the name or checked it
     /// within six hours.
     #[schema(required)]
@@ -87,6 +96,18 @@ pub struct DossierResponse<'a> {
     /// score.
     popularity: Vec<PopularityFact>,
     feedback: Feedback,
+}
+
+/// A drop before the latest one.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = EarlierDrop)]
+pub struct EarlierDropJson {
+    #[schema(value_type = String, format = Date)]
+    drop_date: Day,
+    /// Effective release of that drop.
+    #[schema(value_type = String, format = Date)]
+    release_date: Day,
 }
 
 /// A known fact about a name.
@@ -223,7 +244,7 @@ pub async fn find_domain(
     let tag = Tag::for_query(&index, as_of, request.uri(), &inputs);
     // The 404 must precede the comparison of tags, because `If-None-Match: *` would turn it into a
     // 304.
-    let dossier = index.dossier(&domain, as_of).ok_or(ApiError::NotFound)?;
+    let dossier = index.dossier(&domain, as_of).ok_or(ApiError::UnknownName)?;
     if let Some(not_modified) = tag.not_modified(request.headers()) {
         return Ok(not_modified);
     }
@@ -236,14 +257,21 @@ pub async fn find_domain(
         domain: &domain,
         tld: dossier.tld,
         length: dossier.length,
+        dqs: dossier.dqs,
         current_status: dossier.status,
         stage: dossier.stage,
+        drop_date: dossier.drop_date,
         release_date: dossier.release.map(|release| release.day),
         release_at: release.and_then(|it| it.at).map(Timestamp),
         release_certainty: release.map(|it| it.certainty),
         release_window_minutes: release.map(|it| it.window_minutes),
         drop_predicted_at: dossier.drop_predicted_at,
         latest_drop: dossier.latest_drop,
+        earlier_drops: dossier
+            .earlier
+            .iter()
+            .map(|drop| EarlierDropJson { drop_date: drop.date, release_date: drop.release })
+            .collect(),
         availability: seen.as_ref().map(AvailabilityResponse::new),
         expectation: expected.map(|(of, model)| ExpectationJson::new(of, model)),
         comparables: sales.as_ref().map(|sales| sales.comparables(&domain, as_of.today)),
@@ -265,7 +293,7 @@ pub async fn vote(
     let domain = parse_name(name)?;
     let vote = Option::<Vote>::try_from(body)?;
     if !app.live.current().holds(&domain) {
-        return Err(ApiError::NotFound.into());
+        return Err(ApiError::UnknownName.into());
     }
     let feedback = app.store.vote(&caller, &domain, vote).await?;
     Ok(Json(VoteResponse { domain, vote, feedback }))

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::columns::drop_history::EarlierDrop;
 use crate::filter::AsOf;
 use crate::query::index::{Index, Layer, NameRow, RowBuffers, RowDrop, with_row_buffers};
 use crate::query::rows::{PopularityFact, Status};
@@ -30,11 +31,16 @@ pub struct PipelineDrop {
 pub struct Dossier<'a> {
     pub tld: &'a str,
     pub length: u8,
+    pub dqs: Dqs,
     pub status: Status,
     /// Stage of the latest drop; `None` without one, and for a name that was registered again.
     pub stage: Option<Stage>,
+    /// Date of the latest drop.
+    pub drop_date: Option<Day>,
     /// Effective release of the latest drop.
     pub release: Option<Release>,
+    /// The drops before it, newest first.
+    pub earlier: Vec<EarlierDrop>,
     /// Effective release, as long as the name is not yet available.
     pub drop_predicted_at: Option<Day>,
     /// `None` when the name is not in the active pipeline.
@@ -60,7 +66,7 @@ pub struct NameFacts {
 impl Index {
     /// Returns the dossier of `name`; `None` for an unknown name.
     pub fn dossier(&self, name: &DomainName, as_of: AsOf) -> Option<Dossier<'_>> {
-        let (layer, _, row) = self.find_row(name)?;
+        let (layer, ordinal, row) = self.find_row(name)?;
         let stage = row.drop.map(|drop| layer.stage(row.tld, &drop, as_of));
         let held = |drop: &RowDrop| !drop.registered_again;
         let active = row.drop.filter(held).filter(|_| stage != Some(Stage::Released));
@@ -68,9 +74,12 @@ impl Index {
         Some(Dossier {
             tld: layer.tlds.name(row.tld),
             length: row.length,
+            dqs: row.dqs,
             status: layer.status(&row, as_of),
             stage: stage.filter(|_| row.drop.is_some_and(|drop| held(&drop))),
+            drop_date: row.drop.map(|drop| drop.date),
             release: row.drop.map(|drop| drop.release),
+            earlier: layer.drop_history.before_latest(ordinal).collect(),
             drop_predicted_at: active.filter(|_| before_release).map(|drop| drop.release.day),
             latest_drop: active.map(|drop| layer.pipeline_drop(&row, &drop)),
             popularity: self.popularity(layer, &row),

@@ -153,6 +153,17 @@ impl Name {
         })
     }
 
+    /// Returns the drops before the newest one, newest first.
+    fn earlier(&self) -> Value {
+        let (redemption_days, pending_delete_days) = self.periods;
+        let usual = redemption_days + pending_delete_days;
+        let earlier = self.records.iter().rev().skip(1).map(|(&date, record)| {
+            let release = record.release.unwrap_or_else(|| date.plus(usual));
+            json!({"dropDate": date.to_string(), "releaseDate": release.to_string()})
+        });
+        earlier.collect()
+    }
+
     /// Returns when the first list with the latest drop was observed.
     pub fn listed_at(&self) -> Option<i64> {
         self.latest().map(|latest| self.first_listed[&latest.date].1)
@@ -888,7 +899,10 @@ impl Model {
             "domain": name.ascii,
             "tld": name.tld,
             "length": name.length,
+            "dqs": name.dqs,
             "currentStatus": name.current_status(today),
+            "dropDate": latest.map(|latest| latest.date.to_string()),
+            "earlierDrops": name.earlier(),
             "stage": latest.filter(|latest| !latest.registered_again).map(|latest| latest.stage(today)),
             "releaseDate": latest.map(|latest| latest.release.to_string()),
             "releaseAt": hour.as_ref().map(|hour| hour.0.clone()),
