@@ -145,7 +145,8 @@ impl Usage {
         let granted = used < limit;
         if granted {
             *counts.now.counter(counter) = used + 1;
-            let unnoted = used + 1 - *counts.noted.counter(counter);
+            // What is given back may already be recorded.
+            let unnoted = (used + 1).saturating_sub(*counts.noted.counter(counter));
             if unnoted >= (limit / NOTE_PARTS).max(1) && note(counts.now) {
                 counts.noted = counts.now;
             }
@@ -157,6 +158,23 @@ impl Usage {
             limit,
             remaining: limit.saturating_sub(used),
             resets_at: day.plus(1).start(),
+        }
+    }
+
+    /// Takes `number` grants of `day` back.
+    pub fn give_back(&self, counter: Counter, day: Day, number: u32, is_node: bool) {
+        let mut counts = self.lock();
+        if counts.now.day != Some(day) {
+            return;
+        }
+        if is_node {
+            let (left, owed) = counts.reserved.counter(counter);
+            let unpaid = number.min(*owed);
+            *owed -= unpaid;
+            *left += number - unpaid;
+        } else {
+            let used = counts.now.counter(counter);
+            *used = used.saturating_sub(number);
         }
     }
 
@@ -320,6 +338,27 @@ mod tests {
 
     fn day(text: &str) -> Day {
         text.parse().expect("a day")
+    }
+
+    #[test]
+    fn what_is_given_back_is_granted_again() {
+        let today = day("2026-11-21");
+        let usage = Usage::default();
+        for _ in 0..50 {
+            assert!(usage.charge(Counter::Requests, today, 2, |_| true).granted);
+            usage.give_back(Counter::Requests, today, 1, false);
+        }
+        assert!(usage.charge(Counter::Requests, today, 2, |_| true).granted);
+        usage.give_back(Counter::Requests, today.plus(-1), 1, false);
+        assert!(usage.charge(Counter::Requests, today, 2, |_| true).granted);
+        assert!(!usage.charge(Counter::Requests, today, 2, |_| true).granted, "of another day");
+        let usage = Usage::default();
+        usage.begin_reservation(Counter::Requests, today, (100, 1, 0)).expect("free");
+        usage.end_reservation(Counter::Requests, Some((Some(today), 1)));
+        for _ in 0..5 {
+            assert!(usage.spend(Counter::Requests, today, 100).is_some(), "the same reservation");
+            usage.give_back(Counter::Requests, today, 1, true);
+        }
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Authentication, plan check and daily allowance, in this order. A request that passes the first two
-//! checks counts against the allowance, whatever its response is.
+//! checks counts against the allowance, unless its response is a 304 or a 503.
 
 use axum::extract::Request;
 use axum::http::header::{AUTHORIZATION, COOKIE};
@@ -8,6 +8,7 @@ use axum::http::{Extensions, HeaderMap};
 use chrono::{DateTime, Utc};
 
 use crate::accounts::{Allowance, Caller, Counter, Person};
+use crate::error::Refusal;
 use crate::service::app::App;
 use crate::service::error::ApiError;
 use crate::telemetry::current;
@@ -101,6 +102,24 @@ pub async fn charge_more(
         left = Some(check_granted(charged, caller, now)?);
     }
     Ok(left)
+}
+
+/// Takes back what a request was charged if its response is a 503: the server did no work for it.
+pub fn forgive<T>(
+    app: &App,
+    (caller, counter): (&Caller, Counter),
+    requests: usize,
+    now: DateTime<Utc>,
+    outcome: Result<T, ApiError>,
+) -> Result<T, Refusal> {
+    outcome.map_err(|err| {
+        let refusal = Refusal::from(err);
+        if refusal.is_unavailable() {
+            let number = u32::try_from(requests).unwrap_or(u32::MAX);
+            app.store.give_back(counter, caller, number, now);
+        }
+        refusal
+    })
 }
 
 /// Counts one export.

@@ -75,6 +75,11 @@ impl Refusal {
         Refusal { status, headers: HeaderMap::new(), body: Box::new(body) }
     }
 
+    /// Whether the server could not do the work, now or in time.
+    pub fn is_unavailable(&self) -> bool {
+        self.status == StatusCode::SERVICE_UNAVAILABLE
+    }
+
     /// Adds details to the body.
     fn with(mut self, add: impl FnOnce(&mut ErrorResponse)) -> Refusal {
         add(&mut self.body);
@@ -157,7 +162,7 @@ impl<E: Into<ApiError>> From<E> for Refusal {
             ApiError::BodyTooLarge { .. } => of(Code::BodyTooLarge).closing(),
             ApiError::UnsupportedMediaType => of(Code::UnsupportedMediaType),
             ApiError::CrossSite => of(Code::CrossSite),
-            ApiError::NotFound => of(Code::NotFound),
+            ApiError::NotFound | ApiError::UnknownName => of(Code::NotFound),
             ApiError::PreconditionFailed => of(Code::PreconditionFailed),
             ApiError::ChangesGone { oldest } => {
                 of(Code::ChangesGone).parameter("since").with(|body| body.oldest = Some(oldest))

@@ -9,11 +9,12 @@ use axum::extract::{FromRef, FromRequestParts};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, Utc};
 use futures_util::stream;
 use tokio::sync::mpsc::{self, Sender};
 
-use crate::accounts::{Allowance, Caller};
-use crate::allowance::{admit_export, charge_export, exports_left, readmit};
+use crate::accounts::{Allowance, Caller, Counter};
+use crate::allowance::{admit_export, charge_export, exports_left, forgive, readmit};
 use crate::csv::{DROP_CSV_BYTES, DROPS_CSV_HEADER, csv_header, push_drop_csv};
 use crate::error::Refusal;
 use crate::extensions::{HeadersOnly, ServerSlot};
@@ -62,9 +63,20 @@ pub enum Begun {
 pub struct Started {
     app: App,
     caller: Caller,
+    now: DateTime<Utc>,
     /// The day's remaining exports.
     pub allowance: Allowance,
     slots: Slots,
+}
+
+impl Started {
+    /// Takes the export back if its rows cannot be found at the moment (503).
+    ///
+    /// # Errors
+    /// The given ones.
+    pub fn forgiven<T>(&self, found: Result<T, ApiError>) -> Result<T, Refusal> {
+        forgive(&self.app, (&self.caller, Counter::Exports), 1, self.now, found)
+    }
 }
 
 /// The slots of the account and of the server that an export takes. The body and the task that fills it
@@ -113,7 +125,7 @@ impl Export {
         }
         let allowance = charge_export(app, &caller, now.0).await?;
         let slots = Slots(Arc::new(Mutex::new(Some((running, slot)))));
-        Ok(Begun::Counted(Started { app: app.clone(), caller, allowance, slots }))
+        Ok(Begun::Counted(Started { app: app.clone(), caller, now: now.0, allowance, slots }))
     }
 }
 

@@ -11,9 +11,9 @@ use serde::Deserialize;
 use serde_json::Number;
 use utoipa::ToSchema;
 
-use crate::accounts::Caller;
+use crate::accounts::{Caller, Counter};
 use crate::body::JsonBody;
-use crate::edge::allowance::charge_more;
+use crate::edge::allowance::{charge_more, forgive};
 use crate::edge::error::Refusal;
 use crate::edge::etag;
 use crate::edge::operation::Queries;
@@ -150,9 +150,10 @@ pub async fn search_batch(
         let what = format!("must have 1 to {BATCH_MAX} searches, not {}", queries.len());
         return Err(ApiError::parameter("queries", what).into());
     }
-    let allowance = charge_more(&app, &caller, queries.len() - 1, now.0).await?;
+    let more = queries.len() - 1;
+    let allowance = charge_more(&app, &caller, more, now.0).await?;
     let (index, as_of) = (app.live.current(), app.as_of(now));
-    let served = Arc::clone(&index);
+    let (served, asked_of) = (Arc::clone(&index), app.clone());
     let body = work::scan(move || {
         // Each search may compile a regular expression, which takes a while.
         let asked = queries.iter().enumerate().take_while(|_| !budget::spent());
@@ -164,7 +165,7 @@ pub async fn search_batch(
             if at > 0 {
                 out.push(b',');
             }
-            app.apply_facts(&index, &mut filter.common, as_of.today)?;
+            asked_of.apply_facts(&index, &mut filter.common, as_of.today)?;
             let page = index.search(&filter, as_of);
             out.append(&mut SearchResponse::new(&query, &filter, &page).into_json());
         }
@@ -173,7 +174,8 @@ pub async fn search_batch(
         out.push(b'}');
         Ok(out)
     });
-    let mut response = etag::from_generation(&served, json::json_response(body.await?));
+    let body = forgive(&app, (&caller, Counter::Requests), more, now.0, body.await)?;
+    let mut response = etag::from_generation(&served, json::json_response(body));
     if let Some(allowance) = allowance {
         response.extensions_mut().insert(allowance);
     }

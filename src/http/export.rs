@@ -132,7 +132,7 @@ pub async fn export_drops(
         Ok((places, next))
     });
     let found = found.await.map_err(|err| err.narrowed(|| narrowing(&uri, LIMITS, as_of.today)));
-    let (places, next) = found?;
+    let (places, next) = started.forgiven(found)?;
     let allowance = started.allowance;
     let body = chunks(started, header, places, move |places, out| {
         index.shape_drops(places, as_of, |_, row| line(row, out));
@@ -220,7 +220,7 @@ pub async fn export_watchlist(
         rows.retain(|row| asked.filter.passes(row));
         Ok(asked.page.rows(rows.iter()).map(|row| row.name().clone()).collect())
     });
-    let (names, allowance) = (names.await?, started.allowance);
+    let (names, allowance) = (started.forgiven(names.await)?, started.allowance);
     let body = chunks(started, header, names, move |names, out| {
         let entries = names.iter().filter_map(|name| owned.watch(name)).collect();
         let rows = WatchRow::all(entries, &owned, &index, &store, as_of);
@@ -249,7 +249,7 @@ pub async fn export_portfolio(
     let listed = Arc::clone(&owned);
     let ids =
         work::run(u32::MAX, move || Ok(filter.page_of(&listed).map(|claim| claim.id).collect()));
-    let (ids, allowance) = (ids.await?, started.allowance);
+    let (ids, allowance) = (started.forgiven(ids.await)?, started.allowance);
     let body = chunks(started, header, ids, move |ids, out| {
         let mut claims = ids.iter().filter_map(|&id| owned.claim(id));
         claims.try_for_each(|claim| write_claim(claim, out))

@@ -5,6 +5,7 @@ use std::pin::Pin;
 
 use axum::extract::Request;
 use axum::handler::Handler;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
 use crate::accounts::{Allowance, Counter, MinuteUsedUp};
@@ -100,12 +101,19 @@ impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
                 return response;
             }
             let sent = operation.represents.then(|| request.headers().clone());
-            let mut response = handler.call(request, app).await;
+            let mut response = handler.call(request, app.clone()).await;
             if let Some(headers) = sent {
                 response = precondition::tagged(response, &headers).await;
             }
             // A handler that counts further requests sets the header itself.
-            let allowance = response.extensions().get::<Allowance>().copied().unwrap_or(allowance);
+            let mut allowance =
+                response.extensions().get::<Allowance>().copied().unwrap_or(allowance);
+            let is_free = [StatusCode::NOT_MODIFIED, StatusCode::SERVICE_UNAVAILABLE]
+                .contains(&response.status());
+            if is_free && operation.cost == Cost::Request {
+                app.store.give_back(Counter::Requests, &caller, 1, now);
+                allowance.remaining = (allowance.remaining + 1).min(allowance.limit);
+            }
             rate_limit_headers(&allowance, response.headers_mut());
             if let Some(left) = suggestions {
                 suggestion_headers(&left, response.headers_mut());

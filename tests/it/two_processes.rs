@@ -177,6 +177,11 @@ fn slept_and_replaced(seed: u64) {
         assert_eq!(status, 503, "a server without its lock returns {body}");
         assert!(body["error"].is_string(), "{body}");
     }
+    let left =
+        |client: &mut Client| client.get("/api/v1/account").json()["requests"]["used"].take();
+    let before = left(&mut woken);
+    let again = woken.send("POST", "/api/v1/watchlist", &json!({ "domainName": "never.com" }));
+    assert_eq!((again.status, left(&mut woken)), (503, before), "a 503 costs nothing");
     // The server may serve reads, but reports that it is not ready.
     assert_eq!(woken.get("/api/v1/portfolio").status, 200);
     let (status, ready) = sleeper.client().get("/api/ready").answer();

@@ -78,6 +78,11 @@ impl Store {
         Some(allowance)
     }
 
+    /// Takes back charges of the day `now`.
+    pub fn give_back(&self, counter: Counter, caller: &Caller, number: u32, now: DateTime<Utc>) {
+        caller.usage.give_back(counter, self.day(now), number, self.0.shared.log.is_some());
+    }
+
     /// Returns the day's allowance at `now`, without a charge.
     pub fn allowance(&self, counter: Counter, caller: &Caller, now: DateTime<Utc>) -> Allowance {
         let (limit, is_node) = (self.allowed(counter, caller), self.0.shared.log.is_some());

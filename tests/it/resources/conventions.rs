@@ -299,6 +299,8 @@ fn a_stale_precondition_returns_412_and_changes_nothing() {
         let tag = found.header("etag").expect("a tag").to_owned();
         let held = client.request("GET", &path, &[("If-None-Match", &tag)]);
         assert_eq!((held.status, held.body.len()), (304, 0), "{path}");
+        let left = "x-ratelimit-remaining";
+        assert_eq!(held.header(left), found.header(left), "a 304 costs nothing");
         let changed = matching(&mut client, "PATCH", &path, &tag, &body);
         assert_eq!(changed.status, 200, "{path}: {}", changed.text());
         let late = matching(&mut client, "PATCH", &path, &tag, &body);
