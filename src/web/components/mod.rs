@@ -8,7 +8,7 @@ mod parts;
 pub mod query;
 mod table;
 
-use chrono::{Datelike, TimeDelta};
+use chrono::TimeDelta;
 use maud::{Markup, Render, html};
 
 use crate::accounts::UserData;
@@ -24,6 +24,7 @@ use crate::vocab::release_time::{Release, ReleaseTime};
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 
+pub use crate::service::filter_words::date_text;
 pub use bell::{bell, bell_choice, kind_word};
 pub use fact::fact_value;
 pub use history::{History, exit_word, seen_basis, seen_class, seen_word};
@@ -138,12 +139,6 @@ pub fn money(cents: u64) -> String {
 /// `today`.
 pub fn date(day: Day, today: Day) -> Markup {
     html! { time datetime=(day) title=(day) { (date_text(day, today)) } }
-}
-
-/// Returns the text of [`date`].
-pub fn date_text(day: Day, today: Day) -> String {
-    let is_same_year = day.date().year() == today.date().year();
-    day.date().format(if is_same_year { "%-d %b" } else { "%-d %b %Y" }).to_string()
 }
 
 /// Display name of a stage.

@@ -2,104 +2,20 @@
 //! (`score:>=80 len:4-8 tld:com -digits drops:+3d`). Chips and terms represent parameters of the
 //! URL.
 
-use chrono::Timelike;
-
-use crate::components::date_text;
 use crate::drops::state::DropsParams;
-use crate::query::conditions::{Bar, CONDITIONS, Condition, Kind, Range, Term};
+use crate::query::conditions::{Bar, CONDITIONS, Condition, Range, Term};
+use crate::service::filter_words;
+pub use crate::service::filter_words::Chip;
 use crate::vocab::day::Day;
-use crate::vocab::release_time::Release;
-use crate::vocab::time::UnixMs;
 
 /// Examples of all kinds of terms in the query bar.
 pub fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
     CONDITIONS.iter().flat_map(|condition| condition.help.iter().copied())
 }
 
-/// An active filter in words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chip {
-    /// Name of the filter; empty if `value` implies it.
-    pub word: String,
-    pub value: String,
-    /// The parameters that the filter represents.
-    pub parameters: Vec<&'static str>,
-}
-
-/// Returns the filters in words: ranges, features of the label, values, and others by their names in
-/// the API. With `today`, relative days become dates.
+/// Returns the filters in words. With `today`, relative days become dates.
 pub fn chips(state: &DropsParams, today: Option<Day>) -> Vec<Chip> {
-    let is_set = |condition: &&Condition| match condition.bar {
-        Bar::Low(Range { high, .. }) => {
-            !state.get(condition.parameter).is_empty() || !state.get(high).is_empty()
-        }
-        Bar::High => false,
-        _ => {
-            !state.get(condition.parameter).is_empty()
-                && DropsParams::filters_by(condition.parameter)
-        }
-    };
-    let mut set: Vec<_> = CONDITIONS.iter().filter(is_set).collect();
-    set.sort_by_key(|condition| place(condition));
-    set.into_iter().map(|condition| chip(condition, state, today)).collect()
-}
-
-/// Ranges come first, then features, then values.
-fn place(condition: &Condition) -> u8 {
-    match condition.bar {
-        Bar::Low(_) | Bar::High => 0,
-        Bar::Feature(_) => 1,
-        Bar::Value(_) | Bar::Excluded => 2,
-        Bar::None => 3,
-    }
-}
-
-fn chip(condition: &Condition, state: &DropsParams, today: Option<Day>) -> Chip {
-    let (parameter, text) = (condition.parameter, state.get(condition.parameter));
-    let items = || text.replace(',', ", ");
-    let (word, value) = match condition.bar {
-        Bar::Low(Range { word, high, .. }) => {
-            let shown = |text: &str| match (condition.kind, today) {
-                (Kind::Day(_), Some(today)) => Day::parse_from(text, today)
-                    .map_or(text.to_owned(), |day| date_text(day, today)),
-                (Kind::Release(_), Some(today)) => Release::parse_from(text, today)
-                    .map_or(text.to_owned(), |release| release_text(release, today)),
-                _ => text.to_owned(),
-            };
-            let value = match (text, state.get(high)) {
-                (low, "") => format!("≥ {}", shown(low)),
-                ("", high) => format!("≤ {}", shown(high)),
-                (low, high) if low == high => shown(low),
-                (low, high) => format!("{} to {}", shown(low), shown(high)),
-            };
-            let parameters = vec![parameter, high];
-            return Chip { word: word.to_owned(), value, parameters };
-        }
-        Bar::Feature(says) => match says.iter().find(|(known, _)| *known == text) {
-            Some((_, says)) => (String::new(), (*says).to_owned()),
-            None => (parameter.to_owned(), text.to_owned()),
-        },
-        Bar::Value(Term { word, .. }) => (word.to_owned(), items()),
-        Bar::Excluded => {
-            let words = CONDITIONS.iter().filter_map(|of| match of.bar {
-                Bar::Value(Term { word, not: Some(not), .. }) if not == parameter => Some(word),
-                _ => None,
-            });
-            (format!("not {}", words.collect::<String>()), items())
-        }
-        Bar::High | Bar::None => (parameter.replace('_', " "), text.to_owned()),
-    };
-    Chip { word, value, parameters: vec![parameter] }
-}
-
-/// Returns the day of a release, and its time of day if it has one.
-fn release_text(release: Release, today: Day) -> String {
-    let day = date_text(release.day, today);
-    match release.instant().map(UnixMs::instant) {
-        None => day,
-        Some(at) if at.second() == 0 => format!("{day}, {} UTC", at.format("%H:%M")),
-        Some(at) => format!("{day}, {} UTC", at.format("%H:%M:%S")),
-    }
+    filter_words::chips(&|name| state.get(name), &DropsParams::filters_by, today)
 }
 
 /// Returns the filters as text: `TLD com, no digits`.
@@ -178,7 +94,7 @@ fn keyed(
 ) -> Result<(), String> {
     let Some(condition) = CONDITIONS.iter().find(|condition| keys(condition).contains(&key)) else {
         let mut known: Vec<_> = CONDITIONS.iter().filter(|it| !keys(it).is_empty()).collect();
-        known.sort_by_key(|condition| place(condition));
+        known.sort_by_key(|condition| filter_words::place(condition));
         let keys: Vec<_> = known.into_iter().map(|condition| keys(condition)[0]).collect();
         return Err(format!("Unknown filter “{key}”. Filters: {}.", keys.join(", ")));
     };
