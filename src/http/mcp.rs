@@ -5,52 +5,48 @@
 //! caller's key, so checks, limits, counts and results are those of the API. A library implements the
 //! protocol itself.
 
+mod arguments;
 mod schema;
+mod shorten;
+mod tool;
+mod tools;
 
 use std::borrow::Cow;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use axum::body::{Body, Bytes, to_bytes};
+use axum::Router;
+use axum::body::{Bytes, to_bytes};
 use axum::extract::{Request, State};
+use axum::http::StatusCode;
 use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use axum::http::request::Parts;
-use axum::http::{Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::{Router, http};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult,
     DiscoverResult, ErrorCode, ErrorData, Implementation, InitializeRequestParams,
-    InitializeResult, JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
-    Tool, ToolAnnotations,
+    InitializeResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities, Tool,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::{Value, json};
 use tower::ServiceExt;
-use url::form_urlencoded;
 
 use crate::accounts::Caller;
-use crate::batch::ParameterValue;
 use crate::body::check_content_type;
 use crate::edge::allowance::{admit_agent, charge_more};
 use crate::edge::caching::Caching;
 use crate::edge::class::Class;
 use crate::edge::error::Refusal;
-use crate::edge::operation::{Operation, ParameterPlace};
 use crate::edge::origin;
 use crate::edge::routes::Route;
-use crate::operations::OPERATIONS;
-use crate::query::error::ParameterCode;
-use crate::rows::{DROP_MEMBERS, Member};
+use crate::mcp::tools::TOOLS;
 use crate::service::app::App;
 use crate::service::error::ApiError;
 use crate::telemetry::current::Current;
 use crate::vocab::limits::BODY_BYTES_MAX;
-use crate::vocab::similar;
 
 /// Route of the endpoint. Requests belong to the class of reads, because most tools read.
 pub const ROUTE: Route =
@@ -60,154 +56,14 @@ const ACCEPTED: &str = "application/json, text/event-stream";
 /// Maximum bytes of a result, forty times the size of a page of a hundred rows with explanations.
 const RESULT_BYTES_MAX: usize = 4 << 20;
 
-/// Maximum and default rows of a result; more rows do not help an agent.
-const ROWS_MAX: u32 = 100;
-const ROWS_DEFAULT: u32 = 20;
-
-/// Names of the tools, and the operations that they run.
-const NAMES: [(&str, &str); 8] = [
-    ("list_drops", "listDrops"),
-    ("search_names", "searchNames"),
-    ("get_domain", "findDomain"),
-    ("appraise", "appraiseNames"),
-    ("list_tlds", "listTlds"),
-    ("list_watchlist", "listWatches"),
-    ("watch", "addWatch"),
-    ("unwatch", "removeWatch"),
-];
-
 /// Instructions that an agent receives when it connects.
-const INSTRUCTIONS: &str = "dropdex knows domain names that are leaving registration. `list_drops` ranks them: for what is \
-     released tomorrow, pass release_from=tomorrow and release_to=tomorrow without a stage (some registries have no pending \
-     delete), and name the columns that you need in `fields`. DQS is a score from 0 to 100 (60: the best tenth of a day, 90: the best hundredth); `get_domain` \
-     and `appraise` explain it. A release date comes from a list or a calendar, and `currentStatus` is a guess from both: nothing \
-     here says that a name is free now. \
-     Each request counts as one of the account.";
-
-/// Default members of a row of the drops list. With them, a response omits `availableTlds`, which is larger than
-/// the rows, and `signals`, which `get_domain` and `appraise` return.
-fn default_fields() -> String {
-    let members = DROP_MEMBERS.iter().filter(|member| **member != Member::Signals);
-    members.map(|member| member.as_str()).collect::<Vec<_>>().join(",")
-}
-
-/// A tool with its operation.
-struct AgentTool {
-    tool: Tool,
-    operation: &'static Operation,
-}
-
-static TOOLS: LazyLock<Vec<AgentTool>> = LazyLock::new(|| {
-    let tool = |(name, id): (&'static str, &str)| {
-        let operation = OPERATIONS.iter().find(|operation| operation.id == id);
-        AgentTool::new(name, operation.expect("every tool names an operation"))
-    };
-    NAMES.into_iter().map(tool).collect()
-});
-
-impl AgentTool {
-    fn new(name: &'static str, operation: &'static Operation) -> AgentTool {
-        let description = match operation.description {
-            "" => format!("{}.", operation.summary),
-            more => format!("{}. {more}", operation.summary),
-        };
-        let annotations = ToolAnnotations::with_title(operation.summary)
-            .read_only(!operation.changes)
-            .destructive(operation.method == "DELETE")
-            .idempotent(true)
-            .open_world(false);
-        let tool = Tool::new(name, description, schema::arguments(operation));
-        let tool = match schema::result(operation) {
-            Some(result) => tool.with_raw_output_schema(result),
-            None => tool,
-        };
-        AgentTool { tool: tool.with_annotations(annotations), operation }
-    }
-
-    /// Builds the request to the operation.
-    fn request(&self, arguments: JsonObject) -> Result<Request, ApiError> {
-        let operation = self.operation;
-        let mut path = operation.path.to_owned();
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        let mut body = JsonObject::new();
-        let is_given = |name: &str| arguments.get(name).is_some_and(|value| !value.is_null());
-        for (name, value) in self.defaults().filter(|(name, _)| !is_given(name)) {
-            query.append_pair(name, &value);
-        }
-        for (name, value) in arguments {
-            let known = operation.parameters.iter().find(|known| known.name == name);
-            let Some(place) = known.map(|known| known.place) else {
-                // All arguments except parameters are members of the body.
-                if !self.arguments().any(|argument| argument == name) {
-                    return Err(self.unknown(&name));
-                }
-                body.insert(name, value);
-                continue;
-            };
-            if value.is_null() {
-                continue;
-            }
-            let value: ParameterValue = serde_json::from_value(value).map_err(|_| {
-                ApiError::parameter(name.clone(), "must be text, a number or a list of texts")
-            })?;
-            if name == "limit" && value.integer().is_some_and(|limit| limit > ROWS_MAX.into()) {
-                let what = format!("must be at most {ROWS_MAX}");
-                return Err(ApiError::parameter("limit", what));
-            }
-            let text = value.text();
-            match place {
-                ParameterPlace::Path => {
-                    let text = utf8_percent_encode(&text, NON_ALPHANUMERIC).to_string();
-                    path = path.replace(&format!("{{{name}}}"), &text);
-                }
-                ParameterPlace::Query => drop(query.append_pair(&name, &text)),
-                ParameterPlace::Header => return Err(self.unknown(&name)),
-            }
-        }
-        if let Some(missing) =
-            operation.parameters.iter().find(|it| path.contains(&format!("{{{}}}", it.name)))
-        {
-            return Err(ApiError::parameter(missing.name, "is required"));
-        }
-        let query = query.finish();
-        let uri = if query.is_empty() { path } else { format!("{path}?{query}") };
-        let method = Method::from_bytes(operation.method.as_bytes()).expect("a method");
-        let mut request = http::Request::builder().method(method).uri(uri);
-        let body = if operation.body.is_some() {
-            request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            Body::from(Value::Object(body).to_string())
-        } else {
-            Body::empty()
-        };
-        request.body(body).map_err(|err| ApiError::Internal(err.into()))
-    }
-
-    /// Default parameters of a call.
-    fn defaults(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let defaults = [("limit", ROWS_DEFAULT.to_string()), ("fields", default_fields())];
-        let known = self.operation.parameters;
-        defaults.into_iter().filter(move |(name, _)| known.iter().any(|it| it.name == *name))
-    }
-
-    /// Returns the names of all arguments.
-    fn arguments(&self) -> impl Iterator<Item = &str> {
-        let properties = self.tool.input_schema.get("properties").and_then(Value::as_object);
-        properties.into_iter().flat_map(|known| known.keys().map(String::as_str))
-    }
-
-    fn unknown(&self, name: &str) -> ApiError {
-        let known = self.arguments().collect::<Vec<_>>().join(", ");
-        let name: String = name.chars().take(64).collect();
-        let what = match (known.as_str(), similar::nearest(&name, self.arguments())) {
-            ("", _) => "is unknown; the tool has no arguments".to_owned(),
-            (known, None) => format!("is unknown; the tool has {known}"),
-            (known, Some(nearest)) => {
-                format!("is unknown; did you mean \"{nearest}\"? The tool has {known}")
-            }
-        };
-        ApiError::coded(ParameterCode::UnknownParameter, name, what)
-    }
-}
+const INSTRUCTIONS: &str = "dropdex knows domain names that are leaving registration. `list_drops` ranks them. \
+     For what is released tomorrow, pass release_from=tomorrow and release_to=tomorrow without a stage: names of \
+     registries without pending-delete days are in redemption until then. \
+     DQS is a score from 0 to 100 (60: the best tenth of a day, 90: the best hundredth); `get_domain` and `appraise` \
+     explain it. Rows have a few columns; `fields` selects others. \
+     `currentStatus` is a guess from lists and the calendar: nothing here says that a name is free now. \
+     Each call counts as one request of the account.";
 
 /// The MCP server for one request.
 #[derive(Clone)]
@@ -294,16 +150,17 @@ impl ServerHandler for Agents {
             return Err(ErrorData::invalid_params(format!("there is no tool {}", call.name), None));
         };
         let (caller, current) = (part::<Caller>(&context)?, part::<Arc<Current>>(&context)?);
-        let response = match tool.request(call.arguments.unwrap_or_default()) {
-            Ok(mut request) => {
+        let result = match arguments::request(tool, call.arguments.unwrap_or_default()) {
+            Ok((mut request, wish)) => {
                 request.extensions_mut().insert(caller);
                 // The library runs this on a task of its own.
                 let response = current.work(self.api.clone().oneshot(request)).await;
-                response.unwrap_or_else(|never| match never {})
+                let response = response.unwrap_or_else(|never| match never {});
+                result_of(response, |body| shorten::answer(tool, &wish, body)).await
             }
-            Err(err) => Refusal::from(err).into_response(),
+            Err(err) => result_of(Refusal::from(err).into_response(), |body| body).await,
         };
-        Ok(result_of(response).await.into())
+        Ok(result.into())
     }
 
     async fn on_custom_request(
@@ -320,14 +177,14 @@ impl ServerHandler for Agents {
 
 /// Converts the response of an operation to the result of a tool. An error response becomes a result
 /// too, so that the agent can read the reason.
-async fn result_of(response: Response) -> CallToolResult {
+async fn result_of(response: Response, shape: impl FnOnce(Value) -> Value) -> CallToolResult {
     let status = response.status();
     let body = to_bytes(response.into_body(), RESULT_BYTES_MAX).await.unwrap_or_else(|_| {
         Bytes::from_static(
             b"{\"error\":\"the result is too long; ask for fewer rows\",\"code\":\"too_long\"}",
         )
     });
-    let value = serde_json::from_slice(&body).unwrap_or_else(|_| json!({}));
+    let value = shape(serde_json::from_slice(&body).unwrap_or_else(|_| json!({})));
     if status.is_success() && value.get("error").is_none() {
         CallToolResult::structured(value)
     } else {
@@ -437,18 +294,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tools_have_schemas_without_references() {
-        for AgentTool { tool, operation } in TOOLS.iter() {
-            let text = serde_json::to_string(tool).expect("JSON");
-            assert!(!text.contains("$ref"), "{text}");
-            assert_eq!(tool.input_schema["type"], "object");
-            assert_eq!(tool.input_schema["additionalProperties"], false);
-            let read_only = tool.annotations.as_ref().and_then(|it| it.read_only_hint);
-            assert_eq!(read_only, Some(!operation.changes), "{}", tool.name);
-        }
-    }
-
-    #[test]
     fn clients_that_accept_json_are_served() {
         let accepts = |text: &'static str| {
             let mut headers = HeaderMap::new();
@@ -468,47 +313,5 @@ mod tests {
             assert!(!accepts(bad), "{bad}");
         }
         assert!(accepts_json(&HeaderMap::new()));
-    }
-
-    #[test]
-    fn arguments_become_the_request_of_the_operation() {
-        let tool = |name: &str| TOOLS.iter().find(|it| it.tool.name == name).expect("a tool");
-        let ask = |name: &str, arguments: Value| {
-            let Value::Object(arguments) = arguments else { panic!("an object") };
-            tool(name).request(arguments)
-        };
-        let drops =
-            json!({"tld": ["com", "net"], "min_dqs": 70, "contains": ["a,b"], "kind": null});
-        let drops = ask("list_drops", drops).expect("a request");
-        let path = drops.uri().path_and_query().expect("a path").as_str();
-        let defaults = format!("limit=20&fields={}", default_fields().replace(',', "%2C"));
-        let expected = format!("{defaults}&contains=%22a%2Cb%22&min_dqs=70&tld=com%2Cnet");
-        assert_eq!(path, format!("/api/v1/drops?{expected}"));
-        for limit in [json!(3), json!("3"), json!(3.0), json!(" 3 ")] {
-            let arguments = json!({"limit": limit, "fields": "name", "min_dqs": 60.0});
-            let drops = ask("list_drops", arguments).expect("a request");
-            let query = drops.uri().query().expect("a query").to_owned();
-            let limits: Vec<_> =
-                query.split('&').filter(|pair| pair.starts_with("limit=")).collect();
-            assert_eq!(limits.len(), 1, "{query}");
-            assert!(query.contains("min_dqs=60"), "{query}");
-            assert!(!query.contains("min_dqs=60."), "{query}");
-        }
-        let name = ask("get_domain", json!({"name": "a/../b.com"})).expect("a request");
-        assert_eq!(name.uri().path(), "/api/v1/domain/a%2F%2E%2E%2Fb%2Ecom");
-        for (name, arguments, words) in [
-            ("list_drops", json!({"wings": 3}), "is unknown; the tool has"),
-            ("list_drops", json!({"min_dsq": 3}), "did you mean \\\"min_dqs\\\"?"),
-            ("list_drops", json!({"minDqs": 3}), "did you mean \\\"min_dqs\\\"?"),
-            ("watch", json!({"domain_name": "a.com"}), "did you mean \\\"domainName\\\"?"),
-            ("list_drops", json!({"limit": "101"}), "must be at most 100"),
-            ("list_drops", json!({"tld": {"a": 1}}), "must be text"),
-            ("list_drops", json!({"limit": 101}), "must be at most 100"),
-            ("get_domain", json!({}), "is required"),
-            ("watch", json!({"Idempotency-Key": "a"}), "is unknown"),
-        ] {
-            let refused = ask(name, arguments).map(|_| ()).expect_err(words);
-            assert!(format!("{refused:?}").contains(words), "{refused:?}");
-        }
     }
 }

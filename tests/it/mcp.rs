@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::common::{Response, Server, Site, TODAY, tools, wait};
+use crate::common::{Client, Response, Server, Site, TODAY, tools, wait};
 
 const OBSERVED: &str = "2026-03-15T00:00:00Z";
 const LIST: &str = "\
@@ -52,6 +52,12 @@ impl Desk {
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
+    /// Calls a tool.
+    fn call(&self, key: &str, name: &str, arguments: Value) -> Value {
+        let mut client = self.server.client_with(key);
+        structured(&mut client, name, &arguments)
+    }
+
     fn post(&self, key: &str, headers: &[(&str, &str)], body: &Value) -> Response {
         let mut all = vec![
             ("Content-Type", "application/json"),
@@ -68,8 +74,24 @@ impl Desk {
     }
 }
 
+/// Number of tools.
+const TOOLS: usize = 8;
+
 fn tools_list() -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })
+}
+
+/// Sends a message, and returns its result.
+fn result(client: &mut Client, method: &str, params: &Value) -> Value {
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let answer = client.send("POST", "/mcp", &message);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()["result"].clone()
+}
+
+fn structured(client: &mut Client, name: &str, arguments: &Value) -> Value {
+    let params = json!({"name": name, "arguments": arguments});
+    result(client, "tools/call", &params)["structuredContent"].clone()
 }
 
 #[test]
@@ -90,14 +112,19 @@ fn an_agent_finds_explains_and_watches_tomorrows_best_name() {
         assert!(score["signals"]["points"].is_object(), "{score}");
         assert_eq!(seen["search"]["results"][0]["domain"], "solarpanel.com", "{seen}");
         assert_eq!(seen["tlds"], 2);
-        assert_eq!(seen["watch"]["is_error"], false, "{seen}");
-        assert_eq!(seen["watchlist"]["watchlist"][0]["domain"], "solarpanel.com", "{seen}");
+        assert_eq!(seen["watch"]["added"], 1, "{seen}");
+        let watched = &seen["watchlist"]["watchlist"][0];
+        assert_eq!(
+            (&watched["domain"], &watched["tags"]),
+            (&json!("solarpanel.com"), &json!(["agent"]))
+        );
         assert_eq!(seen["unwatch"]["is_error"], false, "{seen}");
         assert_eq!(seen["wrong"]["error"], "min_dqs: must be an integer from 0 to 100", "{seen}");
-        assert!(seen["unknown"]["error"].as_str().is_some_and(|text| text.contains("min_dqs")));
+        let told = "unknown parameter \"min_dsq\"; did you mean \"min_dqs\"?";
+        assert_eq!(seen["unknown"]["error"], told, "{seen}");
         let reads = seen["tools"].as_object().expect("tools");
         let writes: Vec<_> = reads.iter().filter(|(_, reads)| **reads == false).collect();
-        assert_eq!((reads.len(), writes.len()), (8, 2), "{reads:?}");
+        assert_eq!((reads.len(), writes.len()), (TOOLS, 2), "{reads:?}");
         // Ten calls were made; the one with an unknown argument never became a request. Listing the
         // tools counts, and so does connecting, which a client that knows the protocol omits.
         let connects = if mode == "2026-07-28" { 0 } else { 1 };
@@ -157,7 +184,7 @@ fn malformed_calls_of_agents_are_refused_in_json() {
     let listed = desk.post(&key, &[], &tools_list());
     assert_eq!(
         (listed.status, listed.json()["result"]["tools"].as_array().map(Vec::len)),
-        (200, Some(8))
+        (200, Some(TOOLS))
     );
     let unknown = format!("ddx_{}", "0123456789abcdef".repeat(3));
     let refused = desk.post(&unknown, &[], &tools_list());
@@ -192,11 +219,7 @@ fn malformed_calls_of_agents_are_refused_in_json() {
 fn results_are_short_unless_more_is_requested() {
     let desk = Desk::new();
     let key = desk.key("mcp,read");
-    let call = |name: &str, arguments: Value| {
-        let params = json!({"name": name, "arguments": arguments});
-        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-        desk.post(&key, &[], &call).json()["result"]["structuredContent"].clone()
-    };
+    let call = |name: &str, arguments: Value| desk.call(&key, name, arguments);
     let drops = call("list_drops", json!({}));
     assert_eq!((&drops["count"], &drops["availableTlds"]), (&json!(4), &Value::Null), "{drops}");
     assert!(drops["drops"][0]["explanation"].is_string() && drops["drops"][0]["signals"].is_null());
@@ -219,10 +242,10 @@ fn results_are_short_unless_more_is_requested() {
     let refused = call("list_drops", json!({"min_dqs": 60.5}));
     assert_eq!(refused["error"], "min_dqs: must be an integer from 0 to 100");
     let refused = call("list_drops", json!({"minDqs": 60}));
-    let told = refused["error"].as_str().expect("text");
-    assert!(told.starts_with("minDqs: is unknown; did you mean \"min_dqs\"?"), "{told}");
+    assert_eq!(refused["error"], "unknown parameter \"minDqs\"; did you mean \"min_dqs\"?");
     assert_eq!(refused["code"], "unknown_parameter");
     let dossier = call("get_domain", json!({"name": "solarpanel.com"}));
+    assert_eq!(dossier["note"], "name: this argument is called domain");
     assert_eq!(
         (&dossier["stage"], &dossier["releaseDate"]),
         (&json!("pending-delete"), &json!("2026-03-16")),
@@ -245,11 +268,7 @@ fn agents_get_the_facts_that_no_vendor_licensed_to_one_person() {
     assert_eq!(added.status, 201, "{}", added.text());
     let facts = desk.site.write("acme.csv", "domain,acme.rank:int\nsolarroof.net,5\n");
     desk.site.ok(&["facts", "add", facts.to_str().expect("UTF-8")]);
-    let call = |name: &str, arguments: Value| {
-        let params = json!({"name": name, "arguments": arguments});
-        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-        desk.post(&key, &[], &call).json()["result"]["structuredContent"].clone()
-    };
+    let call = |name: &str, arguments: Value| desk.call(&key, name, arguments);
     wait::until_ok(Duration::from_secs(20), || {
         let found = call("list_drops", json!({"fact": "acme.rank:1..9", "facts": "acme.rank"}));
         match found["drops"][0]["facts"]["acme.rank"]["value"] == json!(5) {
@@ -272,7 +291,7 @@ fn agents_get_the_facts_that_no_vendor_licensed_to_one_person() {
         assert!(told.contains("has no fact majestic.tf"), "{told}");
         assert!(!told.contains("majestic.cf"), "{told}");
     }
-    let dossier = call("get_domain", json!({"name": "solarpanel.com"}));
+    let dossier = call("get_domain", json!({"domain": "solarpanel.com"}));
     assert!(!dossier.to_string().contains("majestic"), "{dossier}");
     assert!(dossier.to_string().contains("mine"), "{dossier}");
     let own = client.get("/api/v1/domain/solarpanel.com").json();
@@ -392,7 +411,7 @@ fn the_conformance_suite_and_the_inspector_accept_the_endpoint() {
     let (is_ok, out, err) = run(inspector, &list);
     assert!(is_ok, "{err}");
     let tools: Value = serde_json::from_str(&out).expect("JSON");
-    assert_eq!(tools["tools"].as_array().map(Vec::len), Some(8), "{out}");
+    assert_eq!(tools["tools"].as_array().map(Vec::len), Some(TOOLS), "{out}");
     // The inspector only warns of results that may be `null`; all arguments are portable.
     assert!(!err.contains("Path: inputSchema"), "{err}");
 }

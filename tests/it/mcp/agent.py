@@ -31,11 +31,12 @@ async def main():
             )
             best = drops["drops"][0]["name"]
             seen["best"] = best
-            seen["dossier"] = await call("get_domain", name=best)
-            seen["score"] = (await call("appraise", domains=[best]))["appraisals"][0]
+            seen["dossier"] = await call("get_domain", domain=best)
+            scores = await call("appraise", domains=[best])
+            seen["score"] = scores["appraisals"][0]
             seen["search"] = await call("search_names", q=best[:3])
             seen["tlds"] = (await call("list_tlds"))["count"]
-            seen["watch"] = await call("watch", domainName=best)
+            seen["watch"] = await call("watch", domains=[best], tags=["agent"])
             seen["watchlist"] = await call("list_watchlist")
             seen["wrong"] = await call("list_drops", min_dqs=101)
             seen["unknown"] = await call("list_drops", min_dsq=1)
