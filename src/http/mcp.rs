@@ -61,7 +61,8 @@ const INSTRUCTIONS: &str = "dropdex knows domain names that are leaving registra
      For what is released tomorrow, pass release_from=tomorrow and release_to=tomorrow without a stage: names of \
      registries without pending-delete days are in redemption until then. \
      DQS is a score from 0 to 100 (60: the best tenth of a day, 90: the best hundredth); `get_domain` and `appraise` \
-     explain it. Rows have a few columns; `fields` selects others. \
+     explain it. Rows have a few columns; `fields` selects others. Answers are short: `more` says what was left out \
+     and how to get it. \
      `currentStatus` is a guess from lists and the calendar: nothing here says that a name is free now. \
      Each call counts as one request of the account.";
 

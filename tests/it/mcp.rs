@@ -75,7 +75,7 @@ impl Desk {
 }
 
 /// Number of tools.
-const TOOLS: usize = 8;
+const TOOLS: usize = 10;
 
 fn tools_list() -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })
@@ -111,6 +111,8 @@ fn an_agent_finds_explains_and_watches_tomorrows_best_name() {
         assert!(score["explanation"].as_str().is_some_and(|text| text.len() > 20), "{score}");
         assert!(score["signals"]["points"].is_object(), "{score}");
         assert_eq!(seen["search"]["results"][0]["domain"], "solarpanel.com", "{seen}");
+        assert_eq!(seen["family"]["names"][0]["releaseDate"], "2026-03-16", "{seen}");
+        assert_eq!(seen["changes"]["is_error"], false, "{seen}");
         assert_eq!(seen["tlds"], 2);
         assert_eq!(seen["watch"]["added"], 1, "{seen}");
         let watched = &seen["watchlist"]["watchlist"][0];
@@ -125,10 +127,10 @@ fn an_agent_finds_explains_and_watches_tomorrows_best_name() {
         let reads = seen["tools"].as_object().expect("tools");
         let writes: Vec<_> = reads.iter().filter(|(_, reads)| **reads == false).collect();
         assert_eq!((reads.len(), writes.len()), (TOOLS, 2), "{reads:?}");
-        // Ten calls were made; the one with an unknown argument never became a request. Listing the
+        // Twelve calls were made; the one with an unknown argument never became a request. Listing the
         // tools counts, and so does connecting, which a client that knows the protocol omits.
         let connects = if mode == "2026-07-28" { 0 } else { 1 };
-        assert_eq!(desk.requests_today() - before, 9 + 1 + connects, "{mode}");
+        assert_eq!(desk.requests_today() - before, 11 + 1 + connects, "{mode}");
     }
 }
 
@@ -251,6 +253,42 @@ fn results_are_short_unless_more_is_requested() {
         (&json!("pending-delete"), &json!("2026-03-16")),
         "{dossier}"
     );
+}
+
+#[test]
+fn events_are_listed_by_kind_name_and_watchlist() {
+    let desk = Desk::new();
+    let key = desk.key("mcp,read,watchlist");
+    let later = "domain,drop_date,release_date\nlunar.net,2026-03-14,2026-04-18\nlunar.org,2026-03-14,2026-04-18\n";
+    let later = desk.site.write("later.csv", later);
+    desk.site.ingest(&later, "2026-03-15T06:00:00Z");
+    let call = |name: &str, arguments: Value| desk.call(&key, name, arguments);
+    let page = wait::until_ok(Duration::from_secs(60), || {
+        let page = call("list_changes", json!({"event": ["left_zone", "renewed"], "tld": "net"}));
+        if page["data"][0].is_object() { Ok(page) } else { Err(page.to_string()) }
+    });
+    let row = &page["data"][0];
+    assert_eq!(
+        (&row["domain"], &row["event"]),
+        (&json!("lunar.net"), &json!("left_zone")),
+        "{page}"
+    );
+    let columns = ["day", "domain", "dqs", "event", "releaseDate", "verified"];
+    assert!(row.as_object().expect("a row").keys().eq(columns), "{row}");
+    let first = call("list_changes", json!({"limit": 1}));
+    let next = &first["next"];
+    assert_eq!(first["more"], format!("newer events follow; pass since={next}"), "{first}");
+    let watched = || call("list_changes", json!({"watched": true, "domain": "lunar.net"}));
+    assert_eq!(watched()["data"], json!([]));
+    let added =
+        call("watch", json!({"domains": "lunar.net, lunar.test, lunar.org", "max_bid_usd": "60"}));
+    assert_eq!((&added["added"], &added["refused"]), (&json!(2), &json!(1)), "{added}");
+    assert_eq!(added["results"][1]["outcome"], "refused", "{added}");
+    let bid = call("list_watchlist", json!({"fields": "domain,maxBidUsd"}));
+    assert_eq!(bid["watchlist"][0]["maxBidUsd"], 60, "{bid}");
+    assert_eq!(watched()["data"][0]["domain"], "lunar.net");
+    let refused = call("watch", json!({"domains": [], "tags": ["a"]}));
+    assert_eq!(refused["error"], "domains: must hold 1 to 1000 names");
 }
 
 /// Exports of link tools are licensed to one person, so agents neither get nor find out what they say.

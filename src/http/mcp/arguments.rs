@@ -11,7 +11,7 @@ use url::form_urlencoded;
 
 use crate::batch::ParameterValue;
 use crate::mcp::tool::{AgentTool, Argument, BodyType, Place, ROWS_DEFAULT};
-use crate::query::error::BadParameter;
+use crate::query::error::{BadParameter, ParameterCode};
 use crate::query::list;
 use crate::query::params::Params;
 use crate::service::error::ApiError;
@@ -25,6 +25,11 @@ const ECHO_CHARS_MAX: usize = 64;
 /// The part of a call that shapes the answer.
 #[derive(Debug, Default)]
 pub struct Wish {
+    pub limit: Option<u32>,
+    /// Columns of a row, or members of the response.
+    pub fields: Option<Vec<String>>,
+    /// Number of rows that the call skips.
+    pub offset: u64,
     /// A hint about an argument that was sent under another name.
     pub note: Option<String>,
 }
@@ -58,8 +63,11 @@ pub fn request(tool: &AgentTool, arguments: JsonObject) -> Result<(Request, Wish
         let value: ParameterValue = serde_json::from_value(value)
             .map_err(|_| ApiError::parameter(*name, "must be text, a number or a list of texts"))?;
         let text = value.text();
-        if *name == "limit" {
-            check_limit(tool, &text)?;
+        match *name {
+            "limit" => wish.limit = limit(tool, &text)?,
+            "offset" => wish.offset = text.trim().parse().unwrap_or_default(),
+            "fields" => wish.fields = fields(tool, &text)?,
+            _ => {}
         }
         match place {
             Place::Path => {
@@ -67,7 +75,7 @@ pub fn request(tool: &AgentTool, arguments: JsonObject) -> Result<(Request, Wish
                 path = path.replace(&format!("{{{inner}}}"), &text);
             }
             Place::Query => drop(query.append_pair(inner, &text)),
-            Place::Body(_) => {}
+            Place::Body(_) | Place::Tool => {}
         }
     }
     for (name, value) in [("limit", ROWS_DEFAULT.to_string()), ("fields", tool.shown().join(","))] {
@@ -107,9 +115,22 @@ fn find<'a>(tool: &'a AgentTool, sent: &str) -> Result<&'a Argument, ApiError> {
     })
 }
 
-/// Checks `limit`, whose maximum is below that of the operation.
-fn check_limit(tool: &AgentTool, text: &str) -> Result<(), BadParameter> {
-    Params::from_pairs(&[("limit", text)]).integer("limit", 1..=tool.rows_max()).map(drop)
+/// Parses `limit`, whose maximum is below that of the operation.
+fn limit(tool: &AgentTool, text: &str) -> Result<Option<u32>, BadParameter> {
+    Params::from_pairs(&[("limit", text)]).integer("limit", 1..=tool.rows_max())
+}
+
+/// Parses `fields`. Operations with this parameter check it themselves.
+fn fields(tool: &AgentTool, text: &str) -> Result<Option<Vec<String>>, BadParameter> {
+    if tool.sends("fields") || text.is_empty() {
+        return Ok(None);
+    }
+    let fields: Vec<_> = list::plain(text).map(str::to_owned).collect();
+    if fields.iter().all(|field| tool.columns.contains(&field.as_str())) {
+        return Ok(Some(fields));
+    }
+    let what = format!("must be some of {}", tool.columns.join(", "));
+    Err(BadParameter::coded(ParameterCode::UnknownField, "fields", what))
 }
 
 /// Converts text to the type of a member: agents send numbers and lists as text too.

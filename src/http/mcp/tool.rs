@@ -37,6 +37,8 @@ pub enum Place {
     Query,
     /// A member of the body.
     Body(BodyType),
+    /// The tool itself reads it.
+    Tool,
 }
 
 /// Type of a member of the body.
@@ -79,6 +81,8 @@ pub enum Next {
     Cursor,
     /// By the number of rows to skip.
     Offset,
+    /// By the number of the last event.
+    Since,
     /// The list has no pages.
     Limit,
 }

@@ -8,6 +8,7 @@ use crate::edge::operation::{Parameter, ParameterPlace};
 use crate::mcp::schema;
 use crate::mcp::tool::{AgentTool, Argument, List, Next, Place};
 use crate::operations::OPERATIONS;
+use crate::query::conditions::SHARED;
 
 /// Definition of a tool.
 struct Spec {
@@ -19,8 +20,28 @@ struct Spec {
     renamed: &'static [(&'static str, &'static str)],
     /// Parameters and members that agents do not need.
     without: &'static [&'static str],
+    filters: Filters,
     lists: &'static [List],
     next: Next,
+}
+
+/// The filters of an operation that its tool has.
+enum Filters {
+    All,
+    /// These alone.
+    Some(&'static [&'static str]),
+}
+
+impl Filters {
+    /// Returns false for a filter that the tool lacks.
+    fn has(&self, name: &str) -> bool {
+        match self {
+            Filters::All => true,
+            Filters::Some(some) => {
+                some.contains(&name) || SHARED.iter().all(|condition| condition.parameter != name)
+            }
+        }
+    }
 }
 
 const fn list(member: &'static str, columns: &'static [&'static str]) -> List {
@@ -34,6 +55,7 @@ const SPECS: &[Spec] = &[
         about: "Ranked drops, best score first.",
         renamed: &[],
         without: &["total"],
+        filters: Filters::All,
         lists: &[list("drops", &["name", "dqs", "stage", "releaseDate", "kind", "explanation"])],
         next: Next::Cursor,
     },
@@ -44,6 +66,7 @@ const SPECS: &[Spec] = &[
                 calendar. Filters are those of `list_drops`.",
         renamed: &[],
         without: &[],
+        filters: Filters::All,
         lists: &[list(
             "results",
             &[
@@ -64,7 +87,22 @@ const SPECS: &[Spec] = &[
                 lists and the calendar, made from `stage` and `releaseDate` beside it; no registry is asked.",
         renamed: &[("domain", "name")],
         without: &[],
+        filters: Filters::All,
         lists: &[],
+        next: Next::Limit,
+    },
+    Spec {
+        name: "label_family",
+        operation: "findLabel",
+        about: "Every name with a label: suffix, stage, dates and score, best first; and the labels that differ in a \
+                hyphen or a plural. `currentStatus` is a guess from lists and the calendar.",
+        renamed: &[],
+        without: &[],
+        filters: Filters::All,
+        lists: &[
+            list("names", &["domain", "dqs", "stage", "currentStatus", "dropDate", "releaseDate"]),
+            list("variants", &["label", "kind", "count"]),
+        ],
         next: Next::Limit,
     },
     Spec {
@@ -73,8 +111,19 @@ const SPECS: &[Spec] = &[
         about: "Scores of up to 100 names, in the data or not. An invalid name gets an error in its place.",
         renamed: &[],
         without: &[],
+        filters: Filters::All,
         lists: &[list("appraisals", &["domain", "dqs", "explanation", "length", "known", "error"])],
         next: Next::Limit,
+    },
+    Spec {
+        name: "list_changes",
+        operation: "listChanges",
+        about: "Events of names, oldest first, kept for 90 days: left the zone, drops tomorrow, renewed and so on.",
+        renamed: &[],
+        without: &["wait", "view"],
+        filters: Filters::Some(&["tld", "min_dqs"]),
+        lists: &[list("data", &["event", "domain", "day", "dqs", "releaseDate", "verified"])],
+        next: Next::Since,
     },
     Spec {
         name: "list_tlds",
@@ -82,6 +131,7 @@ const SPECS: &[Spec] = &[
         about: "Suffixes, most names first, but one that equals `q` before all others.",
         renamed: &[],
         without: &[],
+        filters: Filters::All,
         lists: &[list(
             "tlds",
             &["tld", "names", "pipeline", "redemptionDays", "pendingDeleteDays", "registration"],
@@ -94,6 +144,7 @@ const SPECS: &[Spec] = &[
         about: "The watchlist of the account, with counts over all of it.",
         renamed: &[],
         without: &[],
+        filters: Filters::All,
         lists: &[list(
             "watchlist",
             &["domain", "dqs", "stage", "releaseDate", "rdapObservedState", "tags"],
@@ -107,6 +158,7 @@ const SPECS: &[Spec] = &[
                 list. A name that is refused has its reason in its place.",
         renamed: &[("domains", "domainNames"), ("max_bid_usd", "maxBidUsd")],
         without: &["alerts"],
+        filters: Filters::All,
         lists: &[list("results", &["domain", "outcome", "error"])],
         next: Next::Limit,
     },
@@ -116,6 +168,7 @@ const SPECS: &[Spec] = &[
         about: "Stops watching a name.",
         renamed: &[],
         without: &[],
+        filters: Filters::All,
         lists: &[],
         next: Next::Limit,
     },
@@ -147,12 +200,18 @@ fn build(spec: &'static Spec) -> AgentTool {
     let parameters = operation.parameters.iter();
     let parameters = parameters.filter_map(|of| place(of).map(|place| (of.name, place)));
     let members = schema::members(operation).map(|(name, of)| (name, Place::Body(of)));
-    let arguments: Vec<_> = parameters
+    let mut arguments: Vec<_> = parameters
         .chain(members)
-        .filter(|(inner, _)| !spec.without.contains(inner))
+        .filter(|(inner, _)| !spec.without.contains(inner) && spec.filters.has(inner))
         .map(|(inner, place)| Argument { name: named(inner), inner, place })
         .collect();
     let columns = schema::columns(operation, spec.lists);
+    let own = [("limit", !spec.lists.is_empty()), ("fields", columns.len() > SHORT_COLUMNS)];
+    for (name, is_useful) in own {
+        if is_useful && arguments.iter().all(|known| known.name != name) {
+            arguments.push(Argument { name, inner: name, place: Place::Tool });
+        }
+    }
     let mut tool = AgentTool {
         tool: Tool::new(spec.name, spec.about, Arc::default()).with_annotations(annotations),
         operation,
@@ -164,6 +223,9 @@ fn build(spec: &'static Spec) -> AgentTool {
     tool.tool.input_schema = schema::arguments(&tool);
     tool
 }
+
+/// Number of columns that are always shown.
+const SHORT_COLUMNS: usize = 3;
 
 #[cfg(test)]
 mod tests {

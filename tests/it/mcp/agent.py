@@ -32,9 +32,11 @@ async def main():
             best = drops["drops"][0]["name"]
             seen["best"] = best
             seen["dossier"] = await call("get_domain", domain=best)
-            scores = await call("appraise", domains=[best])
+            scores = await call("appraise", domains=[best], fields="explanation,signals")
             seen["score"] = scores["appraisals"][0]
             seen["search"] = await call("search_names", q=best[:3])
+            seen["family"] = await call("label_family", label=best.split(".")[0])
+            seen["changes"] = await call("list_changes", domain=best)
             seen["tlds"] = (await call("list_tlds"))["count"]
             seen["watch"] = await call("watch", domains=[best], tags=["agent"])
             seen["watchlist"] = await call("list_watchlist")
