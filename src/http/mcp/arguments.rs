@@ -144,3 +144,161 @@ fn converted(value: Value, of: BodyType) -> Value {
         (_, other) => other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::edge::error::Refusal;
+    use crate::edge::operation::ParameterKind;
+    use crate::mcp::tools::TOOLS;
+
+    fn tool(name: &str) -> &'static AgentTool {
+        TOOLS.iter().find(|it| it.tool.name == name).expect("a tool")
+    }
+
+    fn ask(tool: &AgentTool, arguments: Value) -> Result<(Request, Wish), String> {
+        let Value::Object(arguments) = arguments else { panic!("an object") };
+        request(tool, arguments).map_err(|err| Refusal::from(err).message().to_owned())
+    }
+
+    /// Returns the arguments that a call needs, with one more.
+    fn with(tool: &AgentTool, name: &str, value: &Value) -> Value {
+        let mut all = json!({});
+        for path in tool.arguments.iter().filter(|it| it.place == Place::Path) {
+            all[path.name] = "solar.com".into();
+        }
+        all[name] = value.clone();
+        all
+    }
+
+    fn kind_of(tool: &AgentTool, argument: &Argument) -> Option<ParameterKind> {
+        let known = tool.operation.parameters.iter().find(|it| it.name == argument.inner);
+        known.map(|it| it.kind)
+    }
+
+    #[test]
+    fn arguments_become_the_request_of_the_operation() {
+        let arguments =
+            json!({"tld": ["com", "net"], "min_dqs": 70, "contains": ["a,b"], "kind": null});
+        let (drops, _) = ask(tool("list_drops"), arguments).expect("a request");
+        let path = drops.uri().path_and_query().expect("a path").as_str();
+        let fields = tool("list_drops").shown().join("%2C");
+        let expected = "contains=%22a%2Cb%22&min_dqs=70&tld=com%2Cnet&limit=20";
+        assert_eq!(path, format!("/api/v1/drops?{expected}&fields={fields}"));
+        let (dossier, _) =
+            ask(tool("get_domain"), json!({"domain": "a/../b.com"})).expect("a request");
+        assert_eq!(dossier.uri().path(), "/api/v1/domain/a%2F%2E%2E%2Fb%2Ecom");
+        assert_eq!(ask(tool("get_domain"), json!({})).expect_err("no name"), "domain: is required");
+    }
+
+    #[test]
+    fn numbers_may_be_numbers_or_text() {
+        for tool in TOOLS.iter() {
+            for argument in &tool.arguments {
+                let is_number = argument.name == "limit"
+                    || matches!(kind_of(tool, argument), Some(ParameterKind::Integer { .. }));
+                if !is_number || argument.place == Place::Path {
+                    continue;
+                }
+                for value in [json!(3), json!("3"), json!(3.0), json!(3e0)] {
+                    let given = with(tool, argument.name, &value);
+                    let (sent, wish) = ask(tool, given).expect("a request");
+                    let query = sent.uri().query().unwrap_or_default();
+                    let pair = format!("{}=3", argument.inner);
+                    let is_sent = query.split('&').filter(|it| **it == pair).count() == 1;
+                    let is_kept = argument.place == Place::Tool && wish.limit == Some(3);
+                    assert!(is_sent || is_kept, "{}: {value}: {query}", tool.tool.name);
+                }
+            }
+        }
+        for value in [json!(420.5), json!("420.5")] {
+            assert_eq!(converted(value, BodyType::Number), json!(420.5));
+        }
+        assert_eq!(converted(json!("a.com, b.com"), BodyType::List), json!(["a.com", "b.com"]));
+    }
+
+    #[test]
+    fn other_spellings_are_refused_with_the_right_one() {
+        for tool in TOOLS.iter() {
+            for argument in tool.arguments.iter().filter(|it| !DOMAIN.contains(&it.name)) {
+                let camel: String = argument
+                    .name
+                    .split('_')
+                    .enumerate()
+                    .map(|(at, word)| match at {
+                        0 => word.to_owned(),
+                        _ => word[..1].to_uppercase() + &word[1..],
+                    })
+                    .collect();
+                let spellings = [
+                    camel,
+                    argument.name.to_uppercase(),
+                    argument.name.replace('_', "-"),
+                    format!("{}_", argument.name),
+                ];
+                for spelling in spellings.iter().filter(|it| **it != argument.name) {
+                    let refused = ask(tool, with(tool, spelling, &json!("3"))).map(drop);
+                    let expected = format!(
+                        "unknown parameter \"{spelling}\"; did you mean \"{}\"?",
+                        argument.name
+                    );
+                    assert_eq!(refused, Err(expected), "{}", tool.tool.name);
+                }
+            }
+            let refused = ask(tool, with(tool, "zzzzzzzz", &json!("3"))).map(drop);
+            assert_eq!(refused, Err("unknown parameter \"zzzzzzzz\"".to_owned()));
+        }
+    }
+
+    #[test]
+    fn every_tool_for_names_accepts_each_name_of_that_argument() {
+        let mut tried = Vec::new();
+        for tool in TOOLS.iter() {
+            let Some(own) = tool.arguments.iter().find(|it| DOMAIN.contains(&it.name)) else {
+                continue;
+            };
+            for spelling in DOMAIN.into_iter().chain(["domainName", "domainNames", "Domain"]) {
+                let (_, wish) = ask(tool, json!({spelling: "solar.com"})).expect("a request");
+                let note = (spelling != own.name)
+                    .then(|| format!("{spelling}: this argument is called {}", own.name));
+                assert_eq!(wish.note, note, "{}", tool.tool.name);
+            }
+            let twice = ask(tool, json!({"domain": "a.com", "domains": "b.com"}));
+            assert_eq!(twice.map(drop), Err(format!("{}: is given more than once", own.name)));
+            tried.push(&*tool.tool.name);
+        }
+        assert_eq!(tried, ["get_domain", "appraise", "list_changes", "watch", "unwatch"]);
+    }
+
+    #[test]
+    fn values_of_wrong_types_name_the_argument() {
+        for tool in TOOLS.iter() {
+            for argument in &tool.arguments {
+                let refused = ask(tool, with(tool, argument.name, &json!({"a": 1}))).map(drop);
+                if matches!(argument.place, Place::Body(_)) {
+                    // The operation checks its body.
+                    assert_eq!(refused, Ok(()));
+                    continue;
+                }
+                let what = "must be text, a number or a list of texts";
+                assert_eq!(refused, Err(format!("{}: {what}", argument.name)));
+            }
+            if tool.arguments.iter().any(|it| it.name == "limit") {
+                for limit in [json!(0), json!(1.5), json!("many"), json!(1_000_000), json!(true)] {
+                    let refused = ask(tool, with(tool, "limit", &limit)).map(drop);
+                    let max = tool.rows_max();
+                    let expected = format!("limit: must be an integer from 1 to {max}");
+                    assert_eq!(refused, Err(expected), "{limit}");
+                }
+            }
+            let is_own = |it: &&Argument| it.name == "fields" && it.place == Place::Tool;
+            if tool.arguments.iter().any(|it| is_own(&it)) {
+                let refused = ask(tool, with(tool, "fields", &json!("dqs,wings"))).map(drop);
+                let expected = format!("fields: must be some of {}", tool.columns.join(", "));
+                assert_eq!(refused, Err(expected));
+            }
+        }
+    }
+}
