@@ -6,6 +6,7 @@
 //! protocol itself.
 
 mod arguments;
+mod explain;
 mod schema;
 mod shorten;
 mod tool;
@@ -62,7 +63,7 @@ const INSTRUCTIONS: &str = "dropdex knows domain names that are leaving registra
      registries without pending-delete days are in redemption until then. \
      DQS is a score from 0 to 100 (60: the best tenth of a day, 90: the best hundredth); `get_domain` and `appraise` \
      explain it. Rows have a few columns; `fields` selects others. Answers are short: `more` says what was left out \
-     and how to get it. \
+     and how to get it. `explain_filters` says which names each condition of a query leaves out. \
      `currentStatus` is a guess from lists and the calendar: nothing here says that a name is free now. \
      Each call counts as one request of the account.";
 
@@ -207,6 +208,9 @@ pub fn router(app: App, api: Router) -> Router {
         // refused below.
         None => config.disable_allowed_hosts(),
     };
+    let explain = &explain::OPERATION;
+    let api = api
+        .merge(Router::new().route(explain.path, (explain.route)(explain)).with_state(app.clone()));
     let agents = Agents { app: app.clone(), api };
     let service = StreamableHttpService::new(
         move || Ok(agents.clone()),

@@ -147,6 +147,8 @@ macro_rules! filters {
 /// Options of `dropdex export drops`.
 pub const EXPORT_OPTIONS: &[Parameter] =
     filters![CONDITIONS; VIEW, DROPS_SORT, ORDER, EXPORT_FORMAT, COLUMNS, FACTS, BOM];
+/// The conditions on drops, and the view.
+pub const FILTERS: &[Parameter] = filters![CONDITIONS; VIEW];
 const DROPS_SORT: Parameter = query(
     "sort",
     ParameterKind::Sort { words: SORTS, default: "dqs" },

@@ -75,7 +75,7 @@ impl Desk {
 }
 
 /// Number of tools.
-const TOOLS: usize = 10;
+const TOOLS: usize = 11;
 
 fn tools_list() -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })
@@ -113,6 +113,7 @@ fn an_agent_finds_explains_and_watches_tomorrows_best_name() {
         assert_eq!(seen["search"]["results"][0]["domain"], "solarpanel.com", "{seen}");
         assert_eq!(seen["family"]["names"][0]["releaseDate"], "2026-03-16", "{seen}");
         assert_eq!(seen["changes"]["is_error"], false, "{seen}");
+        assert_eq!(seen["meaning"]["is_error"], false, "{seen}");
         assert_eq!(seen["tlds"], 2);
         assert_eq!(seen["watch"]["added"], 1, "{seen}");
         let watched = &seen["watchlist"]["watchlist"][0];
@@ -127,10 +128,10 @@ fn an_agent_finds_explains_and_watches_tomorrows_best_name() {
         let reads = seen["tools"].as_object().expect("tools");
         let writes: Vec<_> = reads.iter().filter(|(_, reads)| **reads == false).collect();
         assert_eq!((reads.len(), writes.len()), (TOOLS, 2), "{reads:?}");
-        // Twelve calls were made; the one with an unknown argument never became a request. Listing the
+        // Thirteen calls were made; the one with an unknown argument never became a request. Listing the
         // tools counts, and so does connecting, which a client that knows the protocol omits.
         let connects = if mode == "2026-07-28" { 0 } else { 1 };
-        assert_eq!(desk.requests_today() - before, 11 + 1 + connects, "{mode}");
+        assert_eq!(desk.requests_today() - before, 12 + 1 + connects, "{mode}");
     }
 }
 
@@ -253,6 +254,38 @@ fn results_are_short_unless_more_is_requested() {
         (&json!("pending-delete"), &json!("2026-03-16")),
         "{dossier}"
     );
+}
+
+#[test]
+fn conditions_say_what_they_mean_and_which_names_they_leave_out() {
+    let desk = Desk::new();
+    let key = desk.key("mcp,read");
+    let explain = |arguments: Value| desk.call(&key, "explain_filters", arguments);
+    let answer = explain(json!({"tld": "net", "digits": "none", "release_to": "2026-03-17"}));
+    assert_eq!(answer["total"], 1, "{answer}");
+    let rows = answer["conditions"].as_array().expect("rows");
+    let of = |argument: &str| {
+        let found = rows.iter().find(|it| it["arguments"][0] == argument);
+        found.unwrap_or_else(|| panic!("no {argument}: {answer}"))
+    };
+    assert_eq!(of("tld")["means"], "TLD net");
+    assert_eq!(of("tld")["leavesOut"], 2);
+    assert_eq!(of("tld")["examples"].as_array().map(Vec::len), Some(2), "{answer}");
+    assert_eq!(
+        of("digits"),
+        &json!({"arguments": ["digits"], "means": "no digits", "leavesOut": 0, "examples": []})
+    );
+    assert_eq!(of("release_from")["means"], "drops ≤ 17 Mar");
+    assert_eq!(of("adult")["means"], "without adult names");
+    assert_eq!(rows[0], *of("tld"));
+    let answer = explain(json!({"stage": "redemption", "view": "today", "distance": 1}));
+    let hints = ["`view` is ignored beside `stage`", "`distance` is ignored without `like`"];
+    assert_eq!(answer["hints"], json!(hints), "{answer}");
+    let refused = explain(json!({"min_dqs": 101}));
+    assert_eq!(refused["error"], "min_dqs: must be an integer from 0 to 100");
+    let key = desk.key("mcp,watchlist");
+    let refused = desk.call(&key, "explain_filters", json!({}));
+    assert_eq!(refused["code"], "insufficient_scope", "{refused}");
 }
 
 #[test]

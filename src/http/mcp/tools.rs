@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock};
 use rmcp::model::{Tool, ToolAnnotations};
 
 use crate::edge::operation::{Parameter, ParameterPlace};
-use crate::mcp::schema;
 use crate::mcp::tool::{AgentTool, Argument, List, Next, Place};
+use crate::mcp::{explain, schema};
 use crate::operations::OPERATIONS;
 use crate::query::conditions::SHARED;
 
@@ -58,6 +58,17 @@ const SPECS: &[Spec] = &[
         filters: Filters::All,
         lists: &[list("drops", &["name", "dqs", "stage", "releaseDate", "kind", "explanation"])],
         next: Next::Cursor,
+    },
+    Spec {
+        name: "explain_filters",
+        operation: "explainFilters",
+        about: "Says in words what filters of `list_drops` mean, and how many names each of them leaves out, with \
+                examples; also the filters that apply by default.",
+        renamed: &[],
+        without: &[],
+        filters: Filters::All,
+        lists: &[list("conditions", &["arguments", "means", "leavesOut", "examples"])],
+        next: Next::Limit,
     },
     Spec {
         name: "search_names",
@@ -178,7 +189,7 @@ const SPECS: &[Spec] = &[
 pub static TOOLS: LazyLock<Vec<AgentTool>> = LazyLock::new(|| SPECS.iter().map(build).collect());
 
 fn build(spec: &'static Spec) -> AgentTool {
-    let mut operations = OPERATIONS.iter();
+    let mut operations = OPERATIONS.iter().chain([&explain::OPERATION]);
     let operation = operations.find(|operation| operation.id == spec.operation);
     let operation = operation.expect("every tool names an operation");
     let mut annotations = ToolAnnotations::with_title(operation.summary)

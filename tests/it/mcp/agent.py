@@ -37,6 +37,7 @@ async def main():
             seen["search"] = await call("search_names", q=best[:3])
             seen["family"] = await call("label_family", label=best.split(".")[0])
             seen["changes"] = await call("list_changes", domain=best)
+            seen["meaning"] = await call("explain_filters", tld="com", min_dqs=60)
             seen["tlds"] = (await call("list_tlds"))["count"]
             seen["watch"] = await call("watch", domains=[best], tags=["agent"])
             seen["watchlist"] = await call("list_watchlist")
