@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::common::http::with_query;
 use crate::common::{Client, Response, Server, Site, TODAY, tools, wait};
+use crate::reading::html::{Element, Page};
+use crate::reading::names;
 
 const OBSERVED: &str = "2026-03-15T00:00:00Z";
 const LIST: &str = "\
@@ -256,6 +259,105 @@ fn results_are_short_unless_more_is_requested() {
     );
 }
 
+/// The sample has 26,000 drops with 900 suffixes. The limits are those of `data/docs/agents.md`.
+#[test]
+fn answers_about_the_sample_are_short_by_default() {
+    let site = Site::new();
+    let server = site.demo();
+    let mut client = server.client_with(&server.printed("key "));
+    let tools = result(&mut client, "tools/list", &json!({}));
+    let bytes = tools.to_string().len();
+    assert!(bytes <= 18_000, "tools/list: {bytes} bytes");
+    let best = structured(&mut client, "list_drops", &json!({}));
+    assert_eq!(best["count"], 20, "{best}");
+    let row = best["drops"][0].as_object().expect("a row");
+    let columns: Vec<_> = row.keys().map(String::as_str).collect();
+    assert_eq!(columns, ["dqs", "explanation", "kind", "name", "releaseDate", "stage"]);
+    let name = &row["name"];
+    let all = structured(&mut client, "list_drops", &json!({"limit": 100, "fields": "name"}));
+    let hundred: Vec<_> =
+        all["drops"].as_array().expect("rows").iter().map(|row| row["name"].clone()).collect();
+    for (tool, arguments) in [
+        ("list_drops", json!({})),
+        ("list_drops", json!({"fields": "name,signals,explanation,words,releaseAt,availableTlds"})),
+        ("list_drops", json!({"facets": "tld,length,dqs"})),
+        (
+            "explain_filters",
+            json!({"tld": "com", "min_dqs": 60, "digits": "none", "contains": "a"}),
+        ),
+        ("search_names", json!({"q": "a"})),
+        ("get_domain", json!({"domain": name})),
+        ("label_family", json!({"label": "sol"})),
+        ("appraise", json!({"domains": hundred})),
+        ("list_changes", json!({})),
+        ("list_tlds", json!({})),
+        ("list_watchlist", json!({})),
+        ("watch", json!({"domains": hundred, "tags": ["agent"]})),
+        ("unwatch", json!({"domain": name})),
+    ] {
+        let params = json!({"name": tool, "arguments": arguments});
+        let answer = result(&mut client, "tools/call", &params);
+        assert_eq!(answer["isError"], false, "{answer}");
+        let text = answer["content"][0]["text"].as_str().expect("text");
+        assert!(text.len() <= 5_000, "{tool} {arguments}: {} bytes", text.len());
+    }
+    let scores = structured(&mut client, "appraise", &json!({"domains": hundred}));
+    let more = scores["more"].as_str().expect("more rows");
+    assert!(more.ends_with("more; pass limit=100"), "{more}");
+    let scores = structured(&mut client, "appraise", &json!({"domains": hundred, "limit": 100}));
+    assert_eq!(scores["appraisals"].as_array().map(Vec::len), Some(100));
+}
+
+#[test]
+fn the_query_of_the_instructions_has_the_names_of_the_page_for_tomorrow() {
+    let site = Site::new();
+    let server = site.demo();
+    let mut client = server.client_with(&server.printed("key "));
+    let version = json!({"protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"}});
+    let answer = result(&mut client, "initialize", &version)["instructions"].clone();
+    let answer = answer.as_str().expect("text");
+    let mut arguments = json!({"limit": 100, "fields": "name"});
+    for pair in answer.split([' ', ',']).filter(|word| word.contains('=')) {
+        let (name, value) = pair.split_once('=').expect("a pair");
+        arguments[name] = value.into();
+    }
+    assert_eq!(arguments.as_object().map(|all| all.len()), Some(4), "{answer}");
+    let mut listed: Vec<String> = Vec::new();
+    loop {
+        let page = structured(&mut client, "list_drops", &arguments);
+        let rows = page["drops"].as_array().expect("rows");
+        listed.extend(rows.iter().map(|row| row["name"].as_str().expect("text").to_owned()));
+        match &page["nextCursor"] {
+            Value::Null => break,
+            next => arguments["cursor"] = next.clone(),
+        }
+    }
+    let home = Page::read(&client.get("/").text());
+    let is_tab = |it: &Element| it.name == "a" && it.text.starts_with("Tomorrow ");
+    let tab = home.all(is_tab).first().and_then(|tab| tab.get("href")).expect("the tab").to_owned();
+    let mut shown: Vec<String> = Vec::new();
+    loop {
+        let page =
+            Page::read(&client.get(&format!("{tab}&limit=500&offset={}", shown.len())).text());
+        let before = shown.len();
+        shown.extend(names(&page));
+        if shown.len() == before {
+            break;
+        }
+    }
+    assert!(listed.len() > 100, "{}", listed.len());
+    assert_eq!(listed, shown);
+    // A stage would lose some of them.
+    let staged =
+        json!({"release_from": "tomorrow", "release_to": "tomorrow", "stage": "pending-delete"});
+    let explained = structured(&mut client, "explain_filters", &staged);
+    let lost = explained["conditions"].as_array().expect("rows");
+    let lost = lost.iter().find(|it| it["arguments"] == json!(["stage"])).expect("the stage");
+    assert!(lost["leavesOut"].as_u64() > Some(0), "{explained}");
+    assert!(explained["hints"][0].as_str().is_some_and(|it| it.contains("pending-delete days")));
+}
+
 #[test]
 fn conditions_say_what_they_mean_and_which_names_they_leave_out() {
     let desk = Desk::new();
@@ -286,6 +388,45 @@ fn conditions_say_what_they_mean_and_which_names_they_leave_out() {
     let key = desk.key("mcp,watchlist");
     let refused = desk.call(&key, "explain_filters", json!({}));
     assert_eq!(refused["code"], "insufficient_scope", "{refused}");
+}
+
+#[test]
+fn refused_values_have_the_error_of_the_api() {
+    let desk = Desk::new();
+    let key = desk.key("mcp,read,watchlist");
+    let mut client = desk.server.client_with(&key);
+    let tools = result(&mut client, "tools/list", &json!({}));
+    let mut refused = 0;
+    for (tool, path) in [
+        ("list_drops", "drops"),
+        ("search_names", "search"),
+        ("list_changes", "changes"),
+        ("list_tlds", "tlds"),
+        ("list_watchlist", "watchlist"),
+    ] {
+        let known = tools["tools"].as_array().expect("tools");
+        let known = known.iter().find(|it| it["name"] == tool).expect("the tool");
+        let arguments = known["inputSchema"]["properties"].as_object().expect("arguments");
+        // A tool has a lower limit, and reads the columns of most lists itself.
+        let checked = arguments.keys().filter(|name| !["limit", "fields"].contains(&name.as_str()));
+        for name in checked {
+            for wrong in
+                ["", "!", "-1", "1.5", "a b,c", "99999999999", "xn--", "(", &"x".repeat(500)]
+            {
+                let by_tool = structured(&mut client, tool, &json!({name: wrong, "limit": 1}));
+                let target = with_query(
+                    &format!("/api/v1/{path}"),
+                    &[("limit", "1".to_owned()), (name, wrong.to_owned())],
+                );
+                let by_path = client.get(&target).json();
+                for member in ["error", "code", "parameter"] {
+                    assert_eq!(by_tool[member], by_path[member], "{tool} {name}={wrong}");
+                }
+                refused += usize::from(by_path["error"].is_string());
+            }
+        }
+    }
+    assert!(refused > 300, "{refused}");
 }
 
 #[test]

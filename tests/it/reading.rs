@@ -1,7 +1,7 @@
 //! Public pages: drops, search, dossier, overview. The rows of the pages are compared with the API
 //! and the CSV export of the same list.
 
-mod html;
+pub mod html;
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write as _;
@@ -114,7 +114,7 @@ fn add_account(site: &Site) {
 }
 
 /// Returns the names in the rows of a drops page.
-fn names(page: &Page) -> Vec<String> {
+pub fn names(page: &Page) -> Vec<String> {
     let boxes = page.all(|element| element.get("form") == Some("bulk") && is_box(element));
     boxes.into_iter().filter_map(|it| it.get("value")).map(str::to_owned).collect()
 }
