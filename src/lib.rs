@@ -6,6 +6,7 @@
 pub use dropdex_accounts as accounts;
 pub use dropdex_changes as changes;
 pub use dropdex_cluster as cluster;
+pub use dropdex_copies as copies;
 pub use dropdex_corpus as corpus;
 pub use dropdex_edge as edge;
 pub use dropdex_facts as facts;
