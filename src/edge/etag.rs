@@ -82,6 +82,16 @@ impl Tag {
         headers.get_all(IF_MATCH).iter().flat_map(parts).any(|part| is_it(&part))
     }
 
+    /// Whether a header names this tag. The comparison is strong (RFC 9110 §13.1.5).
+    pub fn is(&self, sent: &HeaderValue) -> bool {
+        self.value == *sent
+    }
+
+    /// The value of `ETag`.
+    pub fn value(&self) -> &HeaderValue {
+        &self.value
+    }
+
     /// Adds the tag to a response.
     pub fn on(&self, mut response: Response) -> Response {
         self.put(response.headers_mut(), self.value.clone());

@@ -1,7 +1,10 @@
 //! Streamed exports: admission, counting, and rows written as fast as the client reads.
 
 use std::borrow::Cow;
+use std::fs::File;
 use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex};
 
 use axum::body::{Body, Bytes};
@@ -31,6 +34,8 @@ use crate::vocab::scope::Scope;
 
 /// Rows per chunk. A slow client keeps one chunk in memory, not the whole export.
 const ROWS_PER_CHUNK: usize = 500;
+/// Bytes per chunk of a file.
+const FILE_CHUNK_BYTES: u64 = 1 << 17;
 
 named_enum! {
     /// Format of an export; the name is the extension of the file.
@@ -116,16 +121,54 @@ impl Export {
     /// 429 while the account runs as many exports as its plan allows, or when the day's budget is
     /// used up.
     pub async fn start(self, app: &App) -> Result<Begun, ApiError> {
-        let Export { caller, now, slot, headers_only } = self;
-        let limit = app.store.limits(&caller).concurrent_exports;
-        let running = app.limits.exports.begin(caller.account, limit);
-        let running = running.ok_or(ApiError::TooManyExports { plan: caller.plan, limit })?;
+        let headers_only = self.headers_only;
+        let running = self.begin(app)?;
         if headers_only {
-            return Ok(Begun::HeadersOnly(exports_left(app, &caller, now.0)?));
+            return Ok(Begun::HeadersOnly(exports_left(app, &running.caller, running.now.0)?));
         }
-        let allowance = charge_export(app, &caller, now.0).await?;
-        let slots = Slots(Arc::new(Mutex::new(Some((running, slot)))));
-        Ok(Begun::Counted(Started { app: app.clone(), caller, now: now.0, allowance, slots }))
+        let allowance = charge_export(app, &running.caller, running.now.0).await?;
+        Ok(Begun::Counted(running.counted(app, allowance)))
+    }
+
+    /// Continues an export that was counted before.
+    ///
+    /// # Errors
+    /// 429 while the account runs as many exports as its plan allows.
+    pub fn resume(self, app: &App) -> Result<Started, ApiError> {
+        let allowance = self.allowance(app);
+        Ok(self.begin(app)?.counted(app, allowance))
+    }
+
+    /// Whether only the headers are requested.
+    pub fn is_head(&self) -> bool {
+        self.headers_only
+    }
+
+    /// The day's remaining exports.
+    pub fn allowance(&self, app: &App) -> Allowance {
+        app.store.allowance(Counter::Exports, &self.caller, self.now.0)
+    }
+
+    fn begin(self, app: &App) -> Result<Running, ApiError> {
+        let Export { caller, now, slot, .. } = self;
+        let limit = app.store.limits(&caller).concurrent_exports;
+        let turn = app.limits.exports.begin(caller.account, limit);
+        let turn = turn.ok_or(ApiError::TooManyExports { plan: caller.plan, limit })?;
+        Ok(Running { caller, now, held: (turn, slot) })
+    }
+}
+
+/// An export that has its slots.
+struct Running {
+    caller: Caller,
+    now: Now,
+    held: HeldSlots,
+}
+
+impl Running {
+    fn counted(self, app: &App, allowance: Allowance) -> Started {
+        let slots = Slots(Arc::new(Mutex::new(Some(self.held))));
+        Started { app: app.clone(), caller: self.caller, now: self.now.0, allowance, slots }
     }
 }
 
@@ -154,17 +197,46 @@ pub fn file_response(
 }
 
 /// A body with the header line and the rows that `write` creates from `places`, one chunk at a time.
-/// A task writes the next chunk while the client reads. The task ends when the client takes no chunk
-/// for too long, since a closed window is the only sign of a stalled HTTP/2 client.
 pub fn chunks<P: Send + Sync + 'static>(
     started: Started,
     header: impl Into<Cow<'static, str>>,
     places: Vec<P>,
     write: impl Fn(&[P], &mut Vec<u8>) -> io::Result<()> + Send + Sync + 'static,
 ) -> Body {
+    let header = header.into();
+    streamed(started, move |number| {
+        let start = number * ROWS_PER_CHUNK;
+        let end = places.len().min(start + ROWS_PER_CHUNK);
+        let mut chunk = Vec::with_capacity(ROWS_PER_CHUNK * DROP_CSV_BYTES);
+        if number == 0 {
+            chunk.extend_from_slice(header.as_bytes());
+        }
+        write(&places[start..end], &mut chunk)?;
+        Ok((chunk, end == places.len()))
+    })
+}
+
+/// A body with bytes `range` of a file.
+pub fn file_body(started: Started, file: File, range: Range<u64>) -> Body {
+    streamed(started, move |number| {
+        let start = range.start + number as u64 * FILE_CHUNK_BYTES;
+        let end = range.end.min(start + FILE_CHUNK_BYTES);
+        let mut chunk = vec![0; usize::try_from(end - start).map_err(io::Error::other)?];
+        file.read_exact_at(&mut chunk, start)?;
+        Ok((chunk, end == range.end))
+    })
+}
+
+/// A body of the chunks that `make` creates from their numbers, until one is the last. A task creates the next
+/// chunk while the client reads. The task ends when the client takes no chunk for too long, since a closed
+/// window is the only sign of a stalled HTTP/2 client.
+fn streamed(
+    started: Started,
+    make: impl Fn(usize) -> io::Result<(Vec<u8>, bool)> + Send + Sync + 'static,
+) -> Body {
     let (sender, receiver) = mpsc::channel(1);
     let state = (receiver, started.slots.clone());
-    tokio::spawn(send_chunks(started, header.into(), places, write, sender));
+    tokio::spawn(send_chunks(started, make, sender));
     Body::from_stream(stream::try_unfold(state, async |mut state| {
         match state.0.recv().await {
             Some(ExportItem::Rows(chunk)) => Ok(Some((chunk, state))),
@@ -219,42 +291,30 @@ enum ExportItem {
     End,
 }
 
-async fn send_chunks<P: Send + Sync + 'static>(
+async fn send_chunks(
     started: Started,
-    mut header: Cow<'static, str>,
-    places: Vec<P>,
-    write: impl Fn(&[P], &mut Vec<u8>) -> io::Result<()> + Send + Sync + 'static,
+    make: impl Fn(usize) -> io::Result<(Vec<u8>, bool)> + Send + Sync + 'static,
     sender: Sender<ExportItem>,
 ) {
-    let rows = Arc::new((places, write));
-    let mut start = 0;
-    loop {
+    let make = Arc::new(make);
+    for number in 0.. {
         // Returning without [`ExportItem::End`] aborts the connection.
         if readmit(&started.app, &started.caller, Scope::Export).is_err() {
             return;
         }
-        let end = rows.0.len().min(start + ROWS_PER_CHUNK);
-        let shared = Arc::clone(&rows);
-        let header = if start == 0 { std::mem::take(&mut header) } else { Cow::Borrowed("") };
-        let write_chunk = move || -> Result<Vec<u8>, ApiError> {
-            let (places, write) = &*shared;
-            let mut chunk = Vec::with_capacity(ROWS_PER_CHUNK * DROP_CSV_BYTES);
-            chunk.extend_from_slice(header.as_bytes());
-            let written = write(&places[start..end], &mut chunk);
-            written.map_err(|err| ApiError::Internal(err.into()))?;
-            Ok(chunk)
-        };
-        let item = match work::run_aside(write_chunk).await {
-            Ok(chunk) => ExportItem::Rows(chunk.into()),
+        let shared = Arc::clone(&make);
+        let make_chunk = move || shared(number).map_err(|err| ApiError::Internal(err.into()));
+        let (chunk, is_last) = match work::run_aside(make_chunk).await {
+            Ok(made) => made,
             // Converting the error also logs it.
             Err(err) => return drop(Refusal::from(err)),
         };
         // Sending fails if the client disconnected or stalled.
+        let item = ExportItem::Rows(chunk.into());
         if sender.send_timeout(item, started.app.limits.stall).await.is_err() {
             return;
         }
-        start = end;
-        if start == rows.0.len() {
+        if is_last {
             break;
         }
     }
