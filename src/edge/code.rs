@@ -73,6 +73,7 @@ codes! {
     PreconditionFailed   "precondition_failed"    412 No    "the resource is not in the state that [`If-Match`](#preconditions) names"
     BodyTooLarge         "body_too_large"         413 No    "the body is over 64 KiB"
     UnsupportedMediaType "unsupported_media_type" 415 No    "the body is not `application/json`"
+    RangeNotSatisfiable  "range_not_satisfiable"  416 No    "the `Range` is behind the end of the file; `Content-Range` has its length"
     Misdirected          "misdirected"            421 No    "the pages of this server are at another host"
     QueryTimeout         "query_timeout"          422 No    "the query exceeded its [time budget](queries.md); narrow the filters"
     RateLimited          "rate_limited"           429 Later "the day's allowance is used up; with `plan`, `limit` and `resetAt` (Unix milliseconds)"

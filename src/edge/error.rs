@@ -2,7 +2,7 @@
 //! are logged in full, and the client sees only "internal error".
 
 use axum::Json;
-use axum::http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{CONNECTION, CONTENT_RANGE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
@@ -168,6 +168,10 @@ impl<E: Into<ApiError>> From<E> for Refusal {
                 of(Code::ChangesGone).parameter("since").with(|body| body.oldest = Some(oldest))
             }
             ApiError::MethodNotAllowed => of(Code::MethodNotAllowed),
+            ApiError::Range { len } => {
+                let of_file = HeaderValue::try_from(format!("bytes */{len}")).expect("digits");
+                of(Code::RangeNotSatisfiable).header(CONTENT_RANGE, of_file)
+            }
             ApiError::TooManyExports { plan, limit } => {
                 of(Code::ExportsRunning).plan(plan).limit(limit).retry_after(EXPORT_RETRY_AFTER_S)
             }

@@ -19,10 +19,10 @@ use crate::edge::caching::vary;
 const PATHS: &str = "/api/";
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE";
 /// All request headers of the API that need a CORS preflight.
-const HEADERS: &str = "authorization, content-type, idempotency-key, if-match, if-none-match, last-event-id, \
-                       prefer, x-log-position, x-request-id";
+const HEADERS: &str = "authorization, content-type, idempotency-key, if-match, if-none-match, if-range, \
+                       last-event-id, prefer, range, x-log-position, x-request-id";
 /// Response headers that scripts may read in addition to the safelisted ones.
-const EXPOSED: &str = "allow, content-disposition, etag, idempotency-replayed, link, location, ratelimit, \
+const EXPOSED: &str = "accept-ranges, allow, content-disposition, content-range, etag, idempotency-replayed, link, location, ratelimit, \
                        ratelimit-policy, retry-after, www-authenticate, x-index-generation, x-log-position, x-ratelimit-limit, \
                        x-ratelimit-remaining, x-ratelimit-reset, x-request-id";
 /// Time for which a browser may cache a preflight, in seconds; the maximum that any browser

@@ -59,6 +59,9 @@ pub enum ApiError {
     ChangesGone { oldest: u64 },
     #[error("method not allowed")]
     MethodNotAllowed,
+    /// The requested range is behind the end of the file.
+    #[error("the file has {len} bytes; the range is behind its end")]
+    Range { len: u64 },
     #[error("your plan allows {limit} exports at once; wait until one of them ends")]
     TooManyExports { plan: Plan, limit: u32 },
     #[error(
