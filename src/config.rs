@@ -56,6 +56,10 @@ const CATCH_DAYS_MAX: u32 = 3_650;
 /// Accounts may use 1/N of the memory, where N is this number. The index, a second generation
 /// during a reload, and requests need the rest.
 const DATA_SHARE: u64 = 4;
+/// A client that was away for a week continues without a new copy.
+const EXPORT_FILES_DAYS_DEFAULT: i32 = 7;
+/// The log of changes has no older ones.
+const EXPORT_FILES_DAYS_MAX: u32 = 90;
 /// Enough for a few hundred claims with ordinary notes.
 const UNVERIFIED_DATA_KB_DEFAULT: u32 = 256;
 
@@ -135,6 +139,8 @@ pub struct Config {
     /// Whether facts are kept that are known because a member watches or checks a name. Everyone who uses the server
     /// sees them, which shows what members want. By default, they are kept by a server for one person.
     pub facts_of_members: Option<bool>,
+    /// Days of changes for which dated files are kept; `None` if no files are made.
+    pub export_files: Option<i32>,
     pub plans: Plans,
     pub accounts: AccountLimits,
     pub outbound: Settings,
@@ -193,6 +199,7 @@ struct File {
     index: IndexFile,
     inbox: InboxSettings,
     facts: FactsSection,
+    export_files: ExportFilesSection,
     sources: SourcesFile,
     zones: ZonesFile,
     today: Option<Day>,
@@ -228,6 +235,15 @@ struct File {
 #[serde(default, deny_unknown_fields)]
 struct FactsSection {
     of_members: Option<bool>,
+}
+
+/// The section `[export_files]`. Off by default: each day takes about as much disk as the list of drops in all
+/// formats.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct ExportFilesSection {
+    enabled: bool,
+    keep_days: Option<Bounded<1, EXPORT_FILES_DAYS_MAX>>,
 }
 
 /// The section `[zones]`.
@@ -338,6 +354,9 @@ impl Config {
             table_problems: problems.iter().map(|err| format!("{err:#}")).collect(),
             catch_days: file.catch_days.map_or(CATCH_DAYS_DEFAULT, Bounded::get),
             facts_of_members: file.facts.of_members,
+            export_files: file.export_files.enabled.then(|| {
+                file.export_files.keep_days.map_or(EXPORT_FILES_DAYS_DEFAULT, Bounded::get)
+            }),
             plans: file.plans.limits,
             accounts: file.accounts.limits(),
             web: WebSettings { links: file.links, public_plans: file.plans.public, ..file.web },
@@ -445,6 +464,20 @@ mod tests {
         assert_eq!(keep(""), Some(zones::Keep::Drops));
         assert_eq!(keep("[zones]\nkeep = \"all\""), Some(zones::Keep::All));
         assert_eq!(keep("[zones]\nkeep = \"none\""), None);
+    }
+
+    #[test]
+    fn export_files_are_off_unless_enabled() {
+        let days = |text: &str| load(text, Given::default()).map(|config| config.export_files);
+        assert_eq!(days("").expect("loads"), None);
+        assert_eq!(days("[export_files]\nkeep_days = 3\n").expect("loads"), None);
+        assert_eq!(days("[export_files]\nenabled = true\n").expect("loads"), Some(7));
+        let chosen = "[export_files]\nenabled = true\nkeep_days = 90\n";
+        assert_eq!(days(chosen).expect("loads"), Some(90));
+        for bad in [0, 91] {
+            let text = format!("[export_files]\nkeep_days = {bad}\n");
+            assert!(format!("{:#}", days(&text).expect_err("refused")).contains("keep_days"));
+        }
     }
 
     #[test]
