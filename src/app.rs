@@ -24,6 +24,7 @@ use crate::accounts::{Store, StoreOptions, Token};
 use crate::changes::{Appender, ChangeLog};
 use crate::config::Config;
 use crate::config::telemetry::Telemetry;
+use crate::copies::Copies;
 use crate::corpus::Corpus;
 use crate::edge::allowance;
 use crate::edge::mount::Mount;
@@ -197,6 +198,7 @@ pub fn build(
         sales: Arc::default(),
         own_sales: Arc::default(),
         changes,
+        copies: config.export_files.map(|_| Copies::new(&config.data)),
         clock: config.clock,
         catch_days: config.catch_days,
         site: Site {

@@ -8,9 +8,10 @@ use sha2::{Digest, Sha256};
 
 use crate::draft::{CopyError, Draft, MANIFEST};
 use crate::table::Column;
+use crate::vocab::day::Day;
 use crate::vocab::file_error::{AtPath, FileError};
 use crate::vocab::new_file;
-use crate::{About, FileName, Format, Set, SetName};
+use crate::{About, FileName, Format, Kind, Set, SetName};
 
 /// Prefix of the folders of unfinished sets.
 const DRAFT: &str = ".new-";
@@ -43,6 +44,16 @@ impl Copies {
         }
         sets.sort_unstable_by_key(|set: &Set| (std::cmp::Reverse(set.name.day), set.name.kind));
         Ok(sets)
+    }
+
+    /// Returns the newest day of a complete pipeline, and that of changes.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn newest(&self) -> io::Result<[Option<Day>; 2]> {
+        let sets = self.sets()?;
+        let of_kind = |kind| sets.iter().find(|set| set.name.kind == kind).map(|set| set.name.day);
+        Ok([of_kind(Kind::Pipeline), of_kind(Kind::Changes)])
     }
 
     /// Returns a set if it is complete: its manifest can be read, and each file has its size.

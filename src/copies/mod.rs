@@ -84,7 +84,7 @@ impl fmt::Display for SetName {
     }
 }
 
-/// Error for a text that is no name of a set or file.
+/// Error for a text that is not the name of a set or file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("is not the name of a file, such as pipeline-2026-11-30.parquet")]
 pub struct NameError;
@@ -150,6 +150,11 @@ pub struct Set {
 }
 
 impl Set {
+    /// Whether the set may be served, if rows from lists for internal use only may be exported or not.
+    pub fn is_allowed(&self, exports_internal: bool) -> bool {
+        exports_internal || !self.about.has_internal
+    }
+
     /// The file of a format.
     pub fn file(&self, format: Format) -> Option<&CopyFile> {
         self.files.iter().find(|file| file.format == format)

@@ -14,6 +14,8 @@ use crate::backtests::Backtests;
 use crate::changes::ChangeLog;
 use crate::checks::Checks;
 use crate::comparables::{LiveSales, OwnSales};
+use crate::copies::Copies;
+use crate::downloads::Downloads;
 use crate::error::ApiError;
 use crate::fact_book::{FactBook, VisibleFacts};
 use crate::feed_limits::FeedLimits;
@@ -53,6 +55,8 @@ pub struct AppParts {
     pub own_sales: Arc<OwnSales>,
     /// The log of changes of names.
     pub changes: ChangeLog,
+    /// Dated files for whole copies; `None` if none are made.
+    pub copies: Option<Copies>,
     pub clock: Clock,
     /// Days for which a name counts as catchable after its effective release.
     pub catch_days: u16,
@@ -84,6 +88,8 @@ pub struct ResponseLimits {
     pub backtests: Backtests,
     /// CSV exports in progress.
     pub exports: Arc<AccountTurns>,
+    /// Dated files that were downloaded today.
+    pub downloads: Downloads,
     /// Long polls and streams of events in progress.
     pub streams: Arc<AccountTurns>,
     /// Maximum wait for a client to read the next rows.
@@ -97,8 +103,8 @@ impl ResponseLimits {
     /// rows.
     pub fn new(stall: Duration, exports_internal: bool) -> ResponseLimits {
         let (feeds, exports, streams) = (FeedLimits::default(), Arc::default(), Arc::default());
-        let backtests = Backtests::default();
-        ResponseLimits { feeds, backtests, exports, streams, stall, exports_internal }
+        let (backtests, downloads) = (Backtests::default(), Downloads::default());
+        ResponseLimits { feeds, backtests, exports, downloads, streams, stall, exports_internal }
     }
 }
 

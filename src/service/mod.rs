@@ -9,6 +9,7 @@ pub mod channels;
 pub mod checks;
 pub mod comparables;
 pub mod error;
+pub mod downloads;
 pub mod fact_book;
 pub mod fact_topic;
 pub mod facts;
@@ -26,6 +27,7 @@ pub mod work;
 
 use dropdex_accounts as accounts;
 use dropdex_changes as changes;
+use dropdex_copies as copies;
 use dropdex_facts as facts_file;
 use dropdex_index as index;
 use dropdex_intake as intake;

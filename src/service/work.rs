@@ -89,6 +89,17 @@ pub async fn run_aside<T: Send + 'static>(
     run_within(QUERY_TIME_MAX, None, work).await
 }
 
+/// Runs long work of a worker on the blocking pool, at lower priority and without a time budget. `None` if it
+/// panicked, which is logged.
+pub async fn run_low<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let nice = *NICE;
+    let lowered = move || {
+        lower_priority(nice);
+        work()
+    };
+    tokio::task::spawn_blocking(lowered).await.ok()
+}
+
 /// Queued pieces of work of one account, per core: half of the reads that the server admits by
 /// default, which leaves room for other accounts.
 const WAITING_PER_PARTY: usize = 16;
