@@ -301,7 +301,7 @@ fn is_visible(entry: &ChangeEntry<'_>, user: &UserData) -> bool {
 }
 
 /// Facts about the name of an event that the log does not have.
-struct Known {
+pub struct Known {
     /// With its second, if a list states it.
     release: Option<Release>,
     /// The registration that the event is about.
@@ -309,7 +309,8 @@ struct Known {
 }
 
 impl Known {
-    fn of(entry: &ChangeEntry<'_>, index: &Index, store: &Store) -> Known {
+    /// Looks up what the log does not have.
+    pub fn of(entry: &ChangeEntry<'_>, index: &Index, store: &Store) -> Known {
         let stated = |day: Day| {
             // Other suffixes have no seconds, so that their names need not be looked up.
             let rule = ReleaseRules::compiled().of(suffix_of(entry));
@@ -328,6 +329,11 @@ impl Known {
             registration.at.is_none_or(|at| Day::nearest(at.instant()) <= entry.day)
         });
         Known { release, registration: registration.unwrap_or_default() }
+    }
+
+    /// The hour of the release; `None` without a drop.
+    pub fn release_time(&self, entry: &ChangeEntry<'_>) -> Option<ReleaseTime> {
+        self.release.map(|release| ReleaseTime::of(suffix_of(entry), release))
     }
 }
 
@@ -398,7 +404,7 @@ impl ChangesPage {
 }
 
 /// Appends an event as a JSON object. Names need no escapes.
-fn push_row(seq: u64, entry: &ChangeEntry<'_>, known: &Known, out: &mut Vec<u8>) {
+pub fn push_row(seq: u64, entry: &ChangeEntry<'_>, known: &Known, out: &mut Vec<u8>) {
     let ChangeEntry { kind, source, name, day, dqs, dqs_before, release, .. } = *entry;
     let verified = source != ChangeSource::Calendar;
     let _ = write!(out, "{{\"seq\":{seq},\"event\":\"{kind}\",\"domain\":\"{name}\",\"day\":");
@@ -416,7 +422,7 @@ fn push_row(seq: u64, entry: &ChangeEntry<'_>, known: &Known, out: &mut Vec<u8>)
         Some(release) => push_quoted_day(out, release),
         None => out.extend_from_slice(b"null"),
     }
-    let time = known.release.map(|release| ReleaseTime::of(suffix_of(entry), release));
+    let time = known.release_time(entry);
     out.extend_from_slice(b",\"releaseAt\":");
     push_quoted_instant(out, time.and_then(|it| it.at));
     match time {

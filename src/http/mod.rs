@@ -16,6 +16,7 @@ pub mod export;
 pub mod fact_rows;
 pub mod facts;
 pub mod feeds;
+pub mod files;
 pub mod filter;
 pub mod health;
 mod guarded;
@@ -41,6 +42,7 @@ pub mod watchlist;
 
 use dropdex_accounts as accounts;
 use dropdex_cluster as cluster;
+use dropdex_copies as copies;
 use dropdex_edge as edge;
 use dropdex_facts as facts_file;
 use dropdex_index as index;
