@@ -70,6 +70,7 @@ use crate::vocab::url::BaseUrl;
 use crate::web::{self, Web};
 use crate::workers::admin::{AdminSocket, Backend, Inviter};
 use crate::workers::bootstrap::Registry;
+use crate::workers::files::ExportFiles;
 use crate::workers::gauges::Gauges;
 use crate::workers::reload::Reload;
 use crate::workers::sales::SalesFiles;
@@ -553,6 +554,12 @@ impl Workers {
         tasks.spawn(reload.run(stop()));
         let sales = SalesFiles::new(&config.site().data, Arc::clone(&app.sales));
         tasks.spawn(sales.run(stop()));
+        // Without the worker, there are no files.
+        metrics::gauge!("dropdex_export_files_bytes").set(0.0);
+        if let Some((copies, keep_days)) = app.copies.clone().zip(config.export_files) {
+            let files = ExportFiles { app: app.clone(), copies, keep_days };
+            tasks.spawn(files.run(stop()));
+        }
         match node {
             Some(node) => {
                 let served = (app.store.clone(), Arc::clone(&app.live), Arc::clone(&work.changes));

@@ -15,10 +15,10 @@ use regex::{Captures, Regex};
 const MAY_IMPORT: &[(&str, &str)] = &[
     // Files in, an archive out; it knows paths, but not content.
     ("backup", "vocab"),
-    // Registry checks that users request wait in `service`.
+    // Registry checks that users request wait in `service`. Dated files have the rows of `http`.
     (
         "workers",
-        "vocab query facts sales service index intake changes cluster accounts backup telemetry outbound",
+        "vocab query facts sales service index intake changes copies cluster accounts backup telemetry outbound http",
     ),
     // Connections and deadlines: the server can refuse requests, but does not know their meaning.
     ("server", "vocab telemetry service edge"),

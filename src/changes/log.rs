@@ -70,6 +70,11 @@ impl ChangeLog {
         self.segments.load().first().map_or(1, |first| first.first())
     }
 
+    /// The point up to which all changes are shown; `None` for a new log.
+    pub fn mark(&self) -> Option<Mark> {
+        self.segments.load().last().map(|last| last.mark())
+    }
+
     /// Receives the newest sequence number whenever it rises. The channel closes when the server stops.
     pub fn subscribe(&self) -> watch::Receiver<u64> {
         self.newest.clone()

@@ -123,6 +123,9 @@ pub const METRICS: &[Metric] = &[
     metric(MetricKind::Gauge, "dropdex_archive_waiting", "Names that wait for a query to the web archive."),
     metric(MetricKind::Counters, "dropdex_changes_total", "Derived changes of names, by kind."),
     metric(MetricKind::Counter, "dropdex_change_failures_total", "Failed derivations of changes, which are repeated."),
+    metric(MetricKind::Counters, "dropdex_export_files_total", "Sets of dated export files that were written, by kind."),
+    metric(MetricKind::Counter, "dropdex_export_file_failures_total", "Sets of dated export files that could not be written; they are tried again."),
+    metric(MetricKind::Gauge, "dropdex_export_files_bytes", "Bytes of the dated export files."),
     metric(MetricKind::Gauge, "dropdex_change_log_newest", "Newest event of the change log."),
     metric(MetricKind::Gauge, "dropdex_change_log_bytes", "Bytes of the change log."),
     // Cluster
@@ -157,9 +160,10 @@ pub const METRICS: &[Metric] = &[
 type Labels = &'static [(&'static str, &'static [&'static str])];
 
 /// Counters whose label values are known in advance. Every combination is exported from the start.
-const LABELS: [(&str, Labels); 6] = [
+const LABELS: [(&str, Labels); 7] = [
     ("dropdex_security_events_total", &[("event", &SecurityEvent::NAMES)]),
     ("dropdex_changes_total", &[("kind", &ChangeKind::NAMES)]),
+    ("dropdex_export_files_total", &[("kind", &["pipeline", "changes"])]),
     (
         "dropdex_usage_total",
         &[

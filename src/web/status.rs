@@ -100,13 +100,16 @@ struct StatusTotals {
     queues: Queues,
     /// Number of dropped names that are not yet past the catchable stage, as counted in the overview.
     in_pipeline: u32,
+    /// Newest days of the dated export files, of the pipeline and of changes; `None` if none are made.
+    files: Option<[Option<Day>; 2]>,
 }
 
 impl StatusTotals {
     fn new(app: &App, now: Now) -> StatusTotals {
         let index = app.live.current();
         let in_pipeline = index.overview(app.as_of(now)).total(DropView::Active);
-        StatusTotals { lists: index.lists(), queues: app.store.queues(), in_pipeline }
+        let files = app.copies.as_ref().map(|copies| copies.newest().unwrap_or_default());
+        StatusTotals { lists: index.lists(), queues: app.store.queues(), in_pipeline, files }
     }
 }
 
@@ -294,8 +297,9 @@ fn data_panel(service: &Service<'_>, totals: &StatusTotals) -> Markup {
     let manifest = service.index.manifest();
     let today = Day::from_instant(service.now).unwrap_or_else(|| service.app.clock.today());
     let newest_drop = service.index.newest_drop_date(today);
-    let newest_drop =
-        newest_drop.map_or_else(none_yet, |day| html! { time datetime=(day) { (day) } });
+    let day_or_none =
+        |day: Option<Day>| day.map_or_else(none_yet, |day| html! { time datetime=(day) { (day) } });
+    let newest_drop = day_or_none(newest_drop);
     let facts = html! {
         dl.facts {
             dt { "Freshness" } dd { (freshness(service)) }
@@ -306,6 +310,10 @@ fn data_panel(service: &Service<'_>, totals: &StatusTotals) -> Markup {
             dt { "Generation" } dd { (manifest.generation.0) ", built " (time_of(manifest.created)) }
             dt { "Scorer" } dd { "version " (manifest.scorer_version) }
             dt { "Inbox" } dd { (inbox(&service.inbox)) }
+            @if let Some([pipeline, changes]) = totals.files {
+                dt { "Export files" }
+                dd { "pipeline of " (day_or_none(pipeline)) ", changes through " (day_or_none(changes)) }
+            }
         }
     };
     panel("data", "Data", facts)

@@ -5,6 +5,7 @@ pub mod archive;
 pub mod bootstrap;
 pub mod changes;
 pub mod deliver;
+pub mod files;
 pub mod gather;
 pub mod gauges;
 pub mod notify;
