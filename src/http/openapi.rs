@@ -12,6 +12,7 @@ use crate::edge::operation::{
     Access, Content, Cost, Group, Operation, Parameter, ParameterKind, ParameterPlace,
     ResponseSpec, Shape,
 };
+use crate::files;
 use crate::outbound::alert::Envelope;
 use crate::vocab::limits::{BODY_BYTES_MAX, FACTS_BYTES_MAX};
 use crate::vocab::plan::Plan;
@@ -174,6 +175,7 @@ fn headers() -> Value {
         "Location": text("Path of the new resource."),
         "IdempotencyReplayed": text("`true` if this is the stored response to an earlier request with the same `Idempotency-Key`."),
         "ETag": text("Tag of the response. Send it in `If-None-Match` to revalidate."),
+        "ContentRange": text("The part of the file and its length: `bytes 0-99/5967`, or `bytes */5967` for a range behind the end."),
         "IndexGeneration": text("Generation of the index that served the response."),
         "CacheControl": text("`private, no-cache`: revalidate before every reuse; or `no-store`."),
         "WwwAuthenticate": text("`Bearer`; with `error=\"invalid_token\"` if the key is not valid, and `error=\"insufficient_scope\"` if it lacks a scope."),
@@ -213,7 +215,9 @@ fn described(operation: &Operation, has_members: bool) -> Value {
             };
             (Some(Plan::Pro), counts)
         }
-        Access::Export => (Some(Plan::Core), Some("export")),
+        Access::Export => {
+            (Some(Plan::Core), (operation.cost != Cost::Nothing).then_some("export"))
+        }
     };
     described["x-plan"] = plan.map(Plan::as_str).into();
     described["x-counts"] = counts.into();
@@ -432,7 +436,9 @@ fn add_refusals(responses: &mut BTreeMap<String, Value>, operation: &Operation) 
 fn add_headers(operation: &Operation, has_members: bool, status: &str, response: &mut Value) {
     let is_refused_first = matches!(status, "401" | "403" | "414" | "431");
     let is_counted = operation.access != Access::Everybody && !is_refused_first;
-    let is_tagged = (operation.tagged || operation.represents) && matches!(status, "200" | "304");
+    let is_tagged =
+        (operation.tagged || operation.represents) && matches!(status, "200" | "206" | "304");
+    let is_list_of_files = operation.path == files::PATH;
     let takes = |name| operation.parameters.iter().any(|it| it.name == name);
     let is_done = matches!(status, "200" | "201" | "202");
     let is_of_index = operation.of_index && matches!(status, "200" | "304");
@@ -447,10 +453,11 @@ fn add_headers(operation: &Operation, has_members: bool, status: &str, response:
         (is_counted, "RateLimit", "RateLimit"),
         (is_counted, "RateLimit-Policy", "RateLimitPolicy"),
         (tells_when, "Retry-After", "RetryAfter"),
-        (status == "200" && takes("cursor"), "Link", "Link"),
+        (status == "200" && (takes("cursor") || is_list_of_files), "Link", "Link"),
         (status == "201" && has_members, "Location", "Location"),
         (is_done && takes("Idempotency-Key"), "Idempotency-Replayed", "IdempotencyReplayed"),
         (is_tagged, "ETag", "ETag"),
+        (matches!(status, "206" | "416"), "Content-Range", "ContentRange"),
         (true, "Cache-Control", "CacheControl"),
         (matches!(status, "401" | "403"), "WWW-Authenticate", "WwwAuthenticate"),
         (is_of_index, "X-Index-Generation", "IndexGeneration"),
@@ -466,6 +473,9 @@ fn add_response(responses: &mut BTreeMap<String, Value>, spec: &ResponseSpec) {
     let (kind, schema) = match spec.content {
         Content::Json(shape) => ("application/json", reference(shape)),
         Content::Text(kind @ "application/json") => (kind, json!({ "type": "object" })),
+        Content::Text(kind @ ("application/gzip" | "application/vnd.apache.parquet")) => {
+            (kind, json!({ "type": "string", "format": "binary" }))
+        }
         Content::Text(kind) => (kind, json!({ "type": "string" })),
         Content::Refusal => return add_refusal(responses, spec.status, spec.description),
     };

@@ -43,7 +43,7 @@ use crate::vocab::name::NAME_OCTETS_MAX;
 use crate::vocab::outcome::Horizon;
 use crate::{
     account, alerts, appraise, archive, batch, changes, check, domain, drops, export, facts, feeds,
-    health, hidden, label, openapi, outcomes, portfolio, search, searches, suggest, tlds,
+    files, health, hidden, label, openapi, outcomes, portfolio, search, searches, suggest, tlds,
     unsubscribe, watchlist,
 };
 
@@ -970,6 +970,30 @@ pub const OPERATIONS: &[Operation] = &[
         .export()
         .parameters(claim_parameters![EXPORT_LIMIT, BOM])
         .responses(&[CSV]),
+    Operation::get("/api/export/files", |of| get(guarded(of, files::list_files)))
+        .named(Group::Exports, "listExportFiles", "Dated files for whole copies")
+        .description(
+            "Files with every drop in the pipeline, and with the changes of a day, the newest first. `lastSeq` plus one of \
+             a day is `firstSeq` of the next. Empty unless the server makes files. Free of charge.",
+        )
+        .export()
+        .costs(Cost::Nothing)
+        .parameters(&[OWNED_LIMIT, offset(ENTRIES_OFFSET_MAX)])
+        .responses(&[json::<files::FileList>(200, "The files, and how many there are.")]),
+    Operation::get("/api/export/files/{name}", |of| get(guarded(of, files::read_file)))
+        .named(Group::Exports, "readExportFile", "Download a dated file")
+        .description("With `Range`, a part of it. Ranges of a file that you downloaded on the same day count nothing.")
+        .export()
+        .tagged()
+        .parameters(&[in_path("name", ParameterKind::Text { chars_max: 80 }, "Name of the file.")])
+        .responses(&[
+            text(200, "The file.", "application/gzip"),
+            text(200, "The file.", "application/vnd.apache.parquet"),
+            text(206, "The part of the file that `Content-Range` names.", "application/gzip"),
+            text(206, "The part of the file that `Content-Range` names.", "application/vnd.apache.parquet"),
+            refusal(Code::NotFound, "There is no such file."),
+            refusal(Code::RangeNotSatisfiable, "The range is behind the end of the file."),
+        ]),
     Operation::get("/unsubscribe/{delivery}", |_| get(unsubscribe::ask))
         .named(Group::Alerts, "askUnsubscribe", "Page for stopping the mails of an alert")
         .description("Target of the link in alert mails. Opening it changes nothing.")

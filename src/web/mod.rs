@@ -246,6 +246,8 @@ mod tests {
             (Method::POST, "/mcp", Class::Read, Key),
             (Method::HEAD, "/api/export/drops", Class::Export, KeyOrSession),
             (Method::POST, "/api/export/drops", Class::Write, KeyOrSession),
+            (Method::GET, "/api/export/files", Class::Export, KeyOrSession),
+            (Method::HEAD, "/api/export/files/a.parquet", Class::Export, KeyOrSession),
             (Method::GET, "/api/v1/changes?wait=30", Class::Stream, Key),
             (Method::GET, "/api/v1/drops?wait=30", Class::Read, Key),
             (Method::POST, "/api/health", Class::Health, Health),

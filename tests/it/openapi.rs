@@ -82,7 +82,8 @@ fn responses_match_the_document() {
     let key = site.account("owner@example.com", "api");
     let free = site.account("free@example.com", "free");
     sales::write(&site);
-    let server = site.serve(TODAY);
+    let files = site.settings("[export_files]\nenabled = true\n");
+    let server = site.serve_with(&["--today", TODAY, "--config", &files]);
     let (mut owner, mut poor) = (server.client_with(&key), server.client_with(&free));
     let mut nobody = server.client();
     let mut all = Answers::default();
@@ -102,6 +103,7 @@ fn responses_match_the_document() {
         all.get(&mut nobody, &path, &path);
         all.get(&mut owner, &path, &format!("{path}?limit=0"));
     }
+    export_files(&mut all, &mut owner);
     for path in [
         "/api/v1",
         "/api/health",
@@ -177,6 +179,22 @@ fn facts(all: &mut Answers, owner: &mut Client) {
     }
 }
 
+fn export_files(all: &mut Answers, owner: &mut Client) {
+    let (path, one) = ("/api/export/files", "/api/export/files/{name}");
+    wait::until(Duration::from_secs(60), "export files", || owner.get(path).json()["total"] == 3);
+    let listed = all.get(owner, path, path);
+    all.get(owner, path, &format!("{path}?limit=1"));
+    all.get(owner, path, &format!("{path}?limit=0"));
+    for file in listed["files"].as_array().expect("files") {
+        let target = file["url"].as_str().expect("a path");
+        for range in ["bytes=0-9", "bytes=9999999-", "bytes=0-1,4-5"] {
+            let response = owner.request("GET", target, &[("Range", range)]);
+            all.add("GET", one, response);
+        }
+    }
+    all.get(owner, one, &format!("{path}/none"));
+}
+
 /// ETags, and responses to clients that already have a response: the document lists them where they
 /// occur, but nowhere else. HEAD returns the head of GET and no body.
 #[test]
@@ -189,8 +207,9 @@ fn response_headers_match_the_document() {
     let mut tagged = 0;
     for (path, item) in document["paths"].as_object().expect("paths") {
         let Some(operation) = item.get("get") else { continue };
-        let target = path.replace("{name}", "solar.com").replace("{delivery}", "none");
-        let target = target.replace("{label}", "solar");
+        // Files have names of their own.
+        let target = path.replace("files/{name}", "files/{file}").replace("{name}", "solar.com");
+        let target = target.replace("{delivery}", "none").replace("{label}", "solar");
         if target.contains('{') {
             // These operations need existing objects.
             continue;

@@ -211,6 +211,8 @@ fn a_405_lists_the_allowed_methods() {
         ("/api/v1/domain/pending.com/feedback", vec!["PUT"]),
         ("/api/export/watchlist", vec!["GET"]),
         ("/api/export/portfolio", vec!["GET"]),
+        ("/api/export/files", vec!["GET"]),
+        ("/api/export/files/pipeline-2026-03-15.parquet", vec!["GET"]),
     ] {
         for method in all.iter().filter(|method| !there.contains(method)) {
             let response = client.send_with(method, target, &[JSON], b"{}");
