@@ -35,6 +35,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("watch-alerts", include_str!("../../../data/docs/watch-alerts.md")),
     ("alerts-and-webhooks", include_str!("../../../data/docs/alerts-and-webhooks.md")),
     ("changes", include_str!("../../../data/docs/changes.md")),
+    ("copy", include_str!("../../../data/docs/copy.md")),
     ("channels", include_str!("../../../data/docs/channels.md")),
     ("feeds", include_str!("../../../data/docs/feeds.md")),
     ("api", include_str!("../../../data/docs/api.md")),

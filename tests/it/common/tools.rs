@@ -74,6 +74,13 @@ pub fn full(path: &str) -> PathBuf {
     path
 }
 
+/// Folder of the Python environment with DuckDB and pandas, which only full runs use.
+pub fn copy_tools() -> PathBuf {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/full-tools-copy/bin");
+    assert!(path.join("python").exists(), "{} is missing: run tests/tools full", path.display());
+    path
+}
+
 /// Path of Schemathesis, which generates requests from an OpenAPI document.
 pub fn schemathesis() -> PathBuf {
     installed("bin/schemathesis")
