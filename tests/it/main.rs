@@ -17,6 +17,7 @@ mod clock;
 mod cluster;
 mod common;
 mod contract;
+mod copies;
 mod crash;
 mod damage;
 mod deliver;

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use dropdex::corpus::batch::BatchMeta;
+use flate2::read::GzDecoder;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -433,13 +434,33 @@ fn lists_for_internal_use_are_left_out_of_exports() {
         .collect();
     assert_eq!(pages.len(), 3, "pages have no gaps: {pages:?}");
 
-    let server_of_us = site.serve_with(&["--today", DAY, "--config", &settings]);
-    let mut client = server_of_us.client_with(&key);
+    let closed = fs::read_to_string(&settings).expect("settings");
+    let closed = format!("{closed}\n[export_files]\nenabled = true\n");
+    let open = closed.replace("[sources]\n", "[sources]\nexport_internal = true\n");
+    let files = |settings: &str, names: i64| {
+        let server = site.serve_with(&["--today", DAY, "--config", &site.settings(settings)]);
+        let mut client = server.client_with(&key);
+        let path = "/api/export/files";
+        wait::until(Duration::from_secs(60), "export files", || {
+            client.get(path).json()["files"][0]["rows"] == names
+        });
+        (server, client)
+    };
+    let (server_of_us, mut client) = files(&closed, 3);
     assert_eq!(client.get("/api/v1/drops").json()["total"], 4);
     assert!(!client.get("/api/export/drops").text().contains("silverpine.net"));
     drop((client, server_of_us));
-    let open = fs::read_to_string(&settings).expect("settings");
-    let open = site.settings(&open.replace("[sources]\n", "[sources]\nexport_internal = true\n"));
+    fs::remove_dir_all(site.data().join("export-files")).expect("removed");
+    drop(files(&open, 4));
+    // Under the stricter setting, files with such names are made again.
+    let (server_of_us, mut client) = files(&closed, 3);
+    let of_day = format!("/api/export/files/pipeline-{DAY}.ndjson.gz");
+    let mut text = String::new();
+    let body = client.get(&of_day).body;
+    GzDecoder::new(body.as_slice()).read_to_string(&mut text).expect("gzip");
+    assert_eq!((text.lines().count(), text.contains("silverpine.net")), (3, false));
+    drop((client, server_of_us));
+    let open = site.settings(&open);
     assert!(
         site.ok(&["--today", DAY, "--config", &open, "export", "drops"]).contains("silverpine.net")
     );
