@@ -215,9 +215,7 @@ fn described(operation: &Operation, has_members: bool) -> Value {
             };
             (Some(Plan::Pro), counts)
         }
-        Access::Export => {
-            (Some(Plan::Core), (operation.cost != Cost::Nothing).then_some("export"))
-        }
+        Access::Export => (Some(Plan::Core), (operation.cost != Cost::Nothing).then_some("export")),
     };
     described["x-plan"] = plan.map(Plan::as_str).into();
     described["x-counts"] = counts.into();

@@ -333,13 +333,13 @@ fn the_query_of_the_instructions_has_the_names_of_the_page_for_tomorrow() {
             next => arguments["cursor"] = next.clone(),
         }
     }
-    let home = Page::read(&client.get("/").text());
+    let home = Page::read(client.get("/").text());
     let is_tab = |it: &Element| it.name == "a" && it.text.starts_with("Tomorrow ");
     let tab = home.all(is_tab).first().and_then(|tab| tab.get("href")).expect("the tab").to_owned();
     let mut shown: Vec<String> = Vec::new();
     loop {
         let page =
-            Page::read(&client.get(&format!("{tab}&limit=500&offset={}", shown.len())).text());
+            Page::read(client.get(&format!("{tab}&limit=500&offset={}", shown.len())).text());
         let before = shown.len();
         shown.extend(names(&page));
         if shown.len() == before {

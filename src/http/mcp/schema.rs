@@ -100,7 +100,10 @@ fn parameter(tool: &AgentTool, own: &Parameter) -> Value {
             json!({"type": "boolean", "description": text})
         }
         ParameterKind::OneOf { words, .. } => json!({"enum": words, "description": text}),
-        ParameterKind::Text { .. } | ParameterKind::Format { .. } | ParameterKind::Date => {
+        ParameterKind::Text { .. }
+        | ParameterKind::Format { .. }
+        | ParameterKind::List { .. }
+        | ParameterKind::Date => {
             json!({"type": "string", "description": text})
         }
     }
