@@ -22,7 +22,7 @@ def pause(why, seconds):
 def read(since):
     """Waits up to 30 seconds for events after a sequence number. Returns None if it failed for now."""
     query = urllib.parse.urlencode(
-        {"since": since, "wait": 30, "limit": 1000, "tld": "com", "event": "left_zone,drops_tomorrow"}
+        {"since": since, "wait": 30, "limit": 1000, "tld": "com", "event": "left-zone,drops-tomorrow"}
     )
     request = urllib.request.Request(f"{URL}/api/v1/changes?{query}", headers={"Authorization": f"Bearer {KEY}"})
     try:

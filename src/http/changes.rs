@@ -144,7 +144,7 @@ struct ChangeRow<'a> {
     /// Minutes from `releaseAt`, or from the start of the day, within which the name is released.
     #[schema(required)]
     release_window_minutes: Option<u16>,
-    /// When the name was registered; `null` unless the event is `registered_again` and the registry's RDAP
+    /// When the name was registered; `null` unless the event is `registered-again` and the registry's RDAP
     /// server gives the time.
     #[schema(value_type = Option<String>, format = DateTime, required)]
     registered_at: Option<UnixMs>,

@@ -28,7 +28,7 @@ const NO_EXPORTS: &str = "Your plan does not include CSV exports (below Core), o
     from another site.";
 const EXPORTS_USED_UP: &str =
     "Your daily exports are used up, or your plan's maximum of concurrent exports is running.";
-const TOO_MANY_WRITES: &str = "You write faster than your plan allows in a minute (`WRITE_LIMIT`).";
+const TOO_MANY_WRITES: &str = "You write faster than your plan allows in a minute (`write_limit`).";
 const OVERLOADED: &str =
     "The server is overloaded, or too many queries of your account are in progress.";
 

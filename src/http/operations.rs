@@ -357,7 +357,7 @@ const SINCE: Parameter = query(
 const EVENT: Parameter = query(
     "event",
     ParameterKind::SomeOf(&ChangeKind::NAMES),
-    "drops_tomorrow,renewed",
+    "drops-tomorrow,renewed",
     "Kinds of events: any of these.",
 );
 const CHANGES_DOMAIN: Parameter = query(

@@ -492,7 +492,7 @@ mod tests {
                 "date": "2026-03-02",
                 "total": 3,
                 "changes": [{
-                    "kind": "drops_tomorrow", "domain": "name0.com", "day": "2026-03-01",
+                    "kind": "drops-tomorrow", "domain": "name0.com", "day": "2026-03-01",
                     "verified": false, "dqs": 77, "dqsBefore": null,
                 }],
                 "truncated": true,

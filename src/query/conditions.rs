@@ -567,3 +567,33 @@ impl Parsed {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Members that are not the parameter in camelCase (`data/docs/api.md`, Words): lists in the plural, and
+    /// lengths in full.
+    const OTHERS: [(&str, &str); 8] = [
+        ("tld", "tlds"),
+        ("not_tld", "notTlds"),
+        ("stage", "stages"),
+        ("language", "languages"),
+        ("kind", "kinds"),
+        ("fact", "facts"),
+        ("min_len", "minLength"),
+        ("max_len", "maxLength"),
+    ];
+
+    #[test]
+    fn members_are_parameters_in_camel_case() {
+        for condition in CONDITIONS {
+            let mut words = condition.parameter.split('_');
+            let first = words.next().unwrap_or_default().to_owned();
+            let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
+            let member = words.fold(first, |member, word| member + &capital(word));
+            let other = OTHERS.iter().find(|(parameter, _)| *parameter == condition.parameter);
+            assert_eq!(condition.member, other.map_or(member.as_str(), |(_, member)| member));
+        }
+    }
+}

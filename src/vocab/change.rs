@@ -16,26 +16,26 @@ named_enum! {
     #[derive(
         Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
     )]
-    #[serde(rename_all = "snake_case")]
+    #[serde(rename_all = "kebab-case")]
     pub enum ChangeKind {
         /// A list carried a drop of the name for the first time.
-        LeftZone = "left_zone",
+        LeftZone = "left-zone",
         /// The name cannot be restored any more; the registry will release it.
-        PendingDelete = "pending_delete",
+        PendingDelete = "pending-delete",
         /// The registry releases the name on the next day.
-        DropsTomorrow = "drops_tomorrow",
+        DropsTomorrow = "drops-tomorrow",
         /// The registry releases the name on this day.
-        DropsToday = "drops_today",
+        DropsToday = "drops-today",
         /// The name can be registered.
         Available = "available",
         /// The holder kept the name.
         Renewed = "renewed",
         /// The name was registered again after its drop.
-        RegisteredAgain = "registered_again",
+        RegisteredAgain = "registered-again",
         /// The score rose or fell by 5 points or more.
         Rescored = "rescored",
         /// The registry releases the name within the next hour. Only for watched names whose hour is known.
-        DropsInAnHour = "drops_in_an_hour",
+        DropsInAnHour = "drops-in-an-hour",
     }
 }
 

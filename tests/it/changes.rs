@@ -122,10 +122,10 @@ fn pages_have_the_events_of_lists_and_days() {
         (day(days).to_string(), event.to_owned(), name.to_owned())
     };
     let expected = BTreeSet::from([
-        event(0, "left_zone", "solar.com"),
-        event(0, "left_zone", "wind.de"),
-        event(0, "drops_tomorrow", "wind.de"),
-        event(0, "left_zone", "xq7-z.com"),
+        event(0, "left-zone", "solar.com"),
+        event(0, "left-zone", "wind.de"),
+        event(0, "drops-tomorrow", "wind.de"),
+        event(0, "left-zone", "xq7-z.com"),
     ]);
     assert_eq!(names, expected);
     let solar = first.iter().find(|row| row["domain"] == "solar.com").expect("there");
@@ -136,7 +136,7 @@ fn pages_have_the_events_of_lists_and_days() {
     );
     let dossier = client.get("/api/v1/domain/solar.com").json();
     assert_eq!(solar["dqs"], dossier["latestDrop"]["dqs"]);
-    let tomorrow = first.iter().find(|row| row["event"] == "drops_tomorrow").expect("there");
+    let tomorrow = first.iter().find(|row| row["event"] == "drops-tomorrow").expect("there");
     assert_eq!(
         (tomorrow["verified"].as_bool(), &tomorrow["source"]),
         (Some(false), &"calendar".into())
@@ -145,11 +145,11 @@ fn pages_have_the_events_of_lists_and_days() {
     // The filters are those of queries, plus `event`.
     for (query, names) in [
         ("&tld=de", vec!["wind.de", "wind.de"]),
-        ("&event=drops_tomorrow", vec!["wind.de"]),
-        ("&event=drops_tomorrow,renewed&tld=com", vec![]),
+        ("&event=drops-tomorrow", vec!["wind.de"]),
+        ("&event=drops-tomorrow,renewed&tld=com", vec![]),
         ("&starts=sol", vec!["solar.com"]),
         ("&digits=some", vec!["xq7-z.com"]),
-        ("&release_to=tomorrow&event=left_zone", vec!["wind.de"]),
+        ("&release_to=tomorrow&event=left-zone", vec!["wind.de"]),
         ("&stage=redemption&regex=%5Es", vec!["solar.com"]),
         ("&view=today&hyphens=none", vec!["solar.com"]),
         ("&tld=net", vec![]),
@@ -190,7 +190,7 @@ fn pages_have_the_events_of_lists_and_days() {
     assert_eq!(all[..4], first);
     assert_eq!(
         told(&all[4..]),
-        [event(1, "drops_today", "wind.de"), event(2, "available", "wind.de")]
+        [event(1, "drops-today", "wind.de"), event(2, "available", "wind.de")]
     );
     assert_eq!(told(&read(&mut client, newest, "")), told(&all[4..]));
 
@@ -242,7 +242,7 @@ fn a_long_poll_waits_without_taking_a_read_slot() {
     for poll in waiting {
         let page = poll.join().expect("no panic");
         let told = told(page["data"].as_array().expect("rows"));
-        assert_eq!(told, [(FIRST.to_owned(), "left_zone".to_owned(), "solar.com".to_owned())]);
+        assert_eq!(told, [(FIRST.to_owned(), "left-zone".to_owned(), "solar.com".to_owned())]);
     }
     // A server that stops ends long polls early.
     let polling = {
@@ -384,7 +384,7 @@ fn an_account_cannot_take_all_streams() {
     let mut client = world.client(&server);
     let refused = client.get("/api/v1/changes?wait=1");
     assert_eq!((refused.status, refused.number("retry-after")), (429, Some(30)));
-    assert_eq!(refused.json()["code"], "STREAMS_OPEN");
+    assert_eq!(refused.json()["code"], "streams_open");
     // Other requests and accounts are served, and the end of a stream frees a slot.
     assert_eq!(client.get("/api/v1/changes").status, 200);
     let other = world.site.account("other@example.com", "api");
@@ -424,7 +424,7 @@ fn a_key_that_stops_working_ends_its_streams() {
     world.site.ok(&["account", "key", &replaced.0]);
     world.site.ok(&["account", "set-plan", &moved.0, "core"]);
     world.ingest(0, &[row("solar.com", 0, 35)]);
-    assert_eq!(kept.event().map(|event| event.event), Some("left_zone".to_owned()));
+    assert_eq!(kept.event().map(|event| event.event), Some("left-zone".to_owned()));
     for (stream, (email, _)) in streams[..3].iter_mut().zip(&accounts) {
         assert_eq!(stream.event(), None, "{email}");
     }
@@ -474,11 +474,11 @@ fn streams_have_every_event_and_resume_where_they_were() {
     // Filtered events are not sent.
     drop(streams.pop());
     let mut filtered = wait::until_ok(WAIT_MAX, || {
-        let target = "/api/v1/changes?since=0&event=drops_tomorrow";
+        let target = "/api/v1/changes?since=0&event=drops-tomorrow";
         let stream = Stream::open(&server, &world.key, target, None);
         if stream.status == 200 { Ok(stream) } else { Err("no slot") }
     });
-    assert_eq!(filtered.event().expect("an event").event, "drops_tomorrow");
+    assert_eq!(filtered.event().expect("an event").event, "drops-tomorrow");
     // A shutdown completes the responses of all streams, without waiting for their clients.
     let begun = Instant::now();
     server.stop();
@@ -552,7 +552,7 @@ fn registry_events_are_shown_only_to_accounts_that_watch_the_name() {
     for key in [&world.key, &other_key] {
         let mut client = server.client_with(key);
         let last = |client: &mut Client| of_registry(client).pop();
-        let caught = |row: Value| (row["event"] == "registered_again").then_some(row);
+        let caught = |row: Value| (row["event"] == "registered-again").then_some(row);
         wait::until(WAIT_MAX, "the event", || last(&mut client).and_then(caught).is_some());
         let row = last(&mut client).expect("an event");
         let at = format!("{}T04:00:00.000Z", day(2));
@@ -586,7 +586,7 @@ fn events_have_the_second_that_a_list_states() {
     wait::until(WAIT_MAX, "the new release", || {
         client.get("/api/v1/domain/solar.uk").json()["releaseDate"] == day(20).to_string()
     });
-    let first = read(&mut client, 0, "&tld=uk&event=left_zone");
+    let first = read(&mut client, 0, "&tld=uk&event=left-zone");
     let first = first.iter().find(|row| row["domain"] == "solar.uk").expect("an event");
     assert_eq!(
         (&first["releaseDate"], &first["releaseAt"]),
@@ -616,10 +616,10 @@ fn the_documented_program_resumes_where_it_was() {
     let lines = run(&world);
     let lines: Vec<&str> = lines.lines().collect();
     assert_eq!(lines.len(), 2, "{lines:?}");
-    assert!(lines[0].starts_with(&format!("{FIRST} left_zone solar.com ")), "{lines:?}");
-    assert!(lines[1].starts_with(&format!("{FIRST} drops_tomorrow solar.com ")), "{lines:?}");
+    assert!(lines[0].starts_with(&format!("{FIRST} left-zone solar.com ")), "{lines:?}");
+    assert!(lines[1].starts_with(&format!("{FIRST} drops-tomorrow solar.com ")), "{lines:?}");
     world.ingest(0, &[row("lunar.com", 0, 35)]);
-    assert!(run(&world).starts_with(&format!("{FIRST} left_zone lunar.com ")));
+    assert!(run(&world).starts_with(&format!("{FIRST} left-zone lunar.com ")));
 }
 
 #[test]
@@ -635,7 +635,7 @@ fn the_documented_program_survives_a_restart_and_names_missing_settings() {
     let said = String::from_utf8_lossy(&without.stderr).into_owned();
     assert!(said.starts_with("set DROPDEX_URL") && !without.status.success(), "{said}");
     // A server that is busy, then fails in the middle of a response, then works again.
-    let page = br#"{"data":[{"day":"2026-03-15","event":"left_zone","domain":"a.com","dqs":7}],"next":5,"newest":5}"#;
+    let page = br#"{"data":[{"day":"2026-03-15","event":"left-zone","domain":"a.com","dqs":7}],"next":5,"newest":5}"#;
     let server = Receiver::http(move |at, _| match at {
         0 => Reply::Answer(503, vec![("Retry-After", "1".to_owned())], b"{}".to_vec()),
         1 => Reply::Answer(429, vec![("Retry-After", "1".to_owned())], b"{}".to_vec()),
@@ -653,7 +653,7 @@ fn the_documented_program_survives_a_restart_and_names_missing_settings() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && !said.contains("Traceback"), "{said}");
     assert_eq!(said.matches("; trying again in ").count(), 3, "{said}");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "2026-03-15 left_zone a.com 7\n");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "2026-03-15 left-zone a.com 7\n");
 }
 
 /// Kills at random moments, mostly while lists and days are derived.
@@ -709,10 +709,10 @@ fn a_kill_loses_no_event_and_repeats_none() {
         events.sort();
         let listed = events.iter().map(|(_, on)| on).min().expect("it has events");
         let listed = listed.parse::<Day>().expect("a day").days_since(day(0));
-        // No `left_zone` event is expected for a name that is released by the day its list is read.
+        // No `left-zone` event is expected for a name that is released by the day its list is read.
         let mut expected = Vec::new();
         if listed < *release {
-            expected.push(("left_zone".to_owned(), day(listed).to_string()));
+            expected.push(("left-zone".to_owned(), day(listed).to_string()));
         }
         let mut expect = |event: &str, on: i32, last: i32| {
             let on = on.max(listed);
@@ -720,9 +720,9 @@ fn a_kill_loses_no_event_and_repeats_none() {
                 expected.push((event.to_owned(), day(on).to_string()));
             }
         };
-        expect("pending_delete", release - 5, release - 2);
-        expect("drops_tomorrow", release - 1, release - 1);
-        expect("drops_today", *release, *release);
+        expect("pending-delete", release - 5, release - 2);
+        expect("drops-tomorrow", release - 1, release - 1);
+        expect("drops-today", *release, *release);
         expect("available", release + 1, i32::MAX);
         expected.sort();
         assert_eq!(events, expected, "seed {seed}: {name}, released on day {release}");

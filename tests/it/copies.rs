@@ -374,7 +374,7 @@ fn a_copy_by_pages_or_files_is_exact_over_an_ingest_in_between() {
     for change in changes(&mut client, number(&file["lastSeq"])) {
         let name = change["domain"].as_str().expect("text").to_owned();
         match change["event"].as_str().expect("text") {
-            "renewed" | "registered_again" => drop(copy.remove(&name)),
+            "renewed" | "registered-again" => drop(copy.remove(&name)),
             _ => drop(copy.insert(name, change["releaseDate"].clone())),
         }
     }

@@ -438,13 +438,13 @@ fn events_are_listed_by_kind_name_and_watchlist() {
     desk.site.ingest(&later, "2026-03-15T06:00:00Z");
     let call = |name: &str, arguments: Value| desk.call(&key, name, arguments);
     let page = wait::until_ok(Duration::from_secs(60), || {
-        let page = call("list_changes", json!({"event": ["left_zone", "renewed"], "tld": "net"}));
+        let page = call("list_changes", json!({"event": ["left-zone", "renewed"], "tld": "net"}));
         if page["data"][0].is_object() { Ok(page) } else { Err(page.to_string()) }
     });
     let row = &page["data"][0];
     assert_eq!(
         (&row["domain"], &row["event"]),
-        (&json!("lunar.net"), &json!("left_zone")),
+        (&json!("lunar.net"), &json!("left-zone")),
         "{page}"
     );
     let columns = ["day", "domain", "dqs", "event", "releaseDate", "verified"];

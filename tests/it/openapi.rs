@@ -266,7 +266,7 @@ fn changes(all: &mut Answers, site: &Site, owner: &mut Client) {
         owner.get(PATH).json()["data"].as_array().is_some_and(|rows| rows.len() == 2)
     });
     for query in
-        ["", "?wait=1&event=left_zone", "?limit=1&tld=com", "?since=1", "?wait=31", "?event=x"]
+        ["", "?wait=1&event=left-zone", "?limit=1&tld=com", "?since=1", "?wait=31", "?event=x"]
     {
         all.get(owner, PATH, &format!("{PATH}{query}"));
     }

@@ -179,7 +179,7 @@ fn test_messages_never_exceed_their_day() {
     assert_eq!(done.len(), TESTS / 2);
     for answer in refused {
         let (status, body) = answer.answer();
-        assert_eq!((status, &body["code"]), (429, &json!("TEST_LIMIT")), "{body}");
+        assert_eq!((status, &body["code"]), (429, &json!("test_limit")), "{body}");
     }
     let listed = world.read(&format!("{one}/deliveries"));
     assert_eq!(listed["count"], TESTS, "{listed}");

@@ -71,7 +71,7 @@ pub struct OneWatchAlerts<'a> {
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[schema(as = WatchAlertsBody, example = json!({
-    "kinds": ["drops_tomorrow", "available", "renewed"], "channels": [{"type": "email"}],
+    "kinds": ["drops-tomorrow", "available", "renewed"], "channels": [{"type": "email"}],
     "digestHour": 8, "quietHours": {"from": 22, "to": 7}, "timeZone": "Europe/Berlin"
 }))]
 pub struct WatchAlertsRequest {

@@ -230,7 +230,7 @@ fn story(restarts: bool, days: impl Iterator<Item = i32>) -> Vec<Event> {
                 ],
             ),
             3 => world.ingest(3, &[row("kept.com", 0, None, true)]),
-            // A list of the registry postpones the release past the day of `drops_tomorrow`.
+            // A list of the registry postpones the release past the day of `drops-tomorrow`.
             20 => world.ingest(20, &[row("fresh.com", 0, Some(21), false)]),
             24 => world.ingest(24, &[row("fresh.com", 0, Some(21), true)]),
             _ => {}
@@ -251,24 +251,24 @@ fn each_kind_of_event_is_derived_on_its_day() {
     let expected = [
         // Sorted by score, then by kind.
         event(0, "available", "calendar", "caught.com"),
-        event(0, "left_zone", "list", "kept.com"),
-        event(0, "left_zone", "list", "soon.com"),
-        event(0, "drops_tomorrow", "calendar", "soon.com"),
-        event(0, "left_zone", "list", "fresh.com"),
-        event(0, "left_zone", "list", "late.de"),
-        event(1, "drops_today", "calendar", "soon.com"),
+        event(0, "left-zone", "list", "kept.com"),
+        event(0, "left-zone", "list", "soon.com"),
+        event(0, "drops-tomorrow", "calendar", "soon.com"),
+        event(0, "left-zone", "list", "fresh.com"),
+        event(0, "left-zone", "list", "late.de"),
+        event(1, "drops-today", "calendar", "soon.com"),
         event(2, "available", "calendar", "soon.com"),
-        event(2, "drops_tomorrow", "calendar", "late.de"),
-        event(3, "drops_today", "calendar", "late.de"),
+        event(2, "drops-tomorrow", "calendar", "late.de"),
+        event(3, "drops-today", "calendar", "late.de"),
         event(3, "renewed", "list", "kept.com"),
         event(4, "available", "calendar", "late.de"),
-        event(20, "pending_delete", "calendar", "past.com"),
-        event(20, "drops_tomorrow", "calendar", "fresh.com"),
-        event(21, "drops_today", "calendar", "fresh.com"),
+        event(20, "pending-delete", "calendar", "past.com"),
+        event(20, "drops-tomorrow", "calendar", "fresh.com"),
+        event(21, "drops-today", "calendar", "fresh.com"),
         event(22, "available", "calendar", "fresh.com"),
-        event(24, "drops_tomorrow", "calendar", "past.com"),
-        event(24, "registered_again", "list", "fresh.com"),
-        event(25, "drops_today", "calendar", "past.com"),
+        event(24, "drops-tomorrow", "calendar", "past.com"),
+        event(24, "registered-again", "list", "fresh.com"),
+        event(25, "drops-today", "calendar", "past.com"),
         event(26, "available", "calendar", "past.com"),
     ];
     // Events of one derivation are ordered by score, which this test ignores.
@@ -288,15 +288,15 @@ fn missed_days_are_derived_in_order_with_their_own_days() {
         let of_name = events.iter().filter(|event| event.3 == text);
         of_name.map(|event| (event.0, event.1)).collect()
     };
-    assert_eq!(of("soon.com")[2..], [(1, "drops_today"), (2, "available")]);
+    assert_eq!(of("soon.com")[2..], [(1, "drops-today"), (2, "available")]);
     assert_eq!(
         of("past.com"),
-        [(20, "pending_delete"), (24, "drops_tomorrow"), (25, "drops_today"), (26, "available")]
+        [(20, "pending-delete"), (24, "drops-tomorrow"), (25, "drops-today"), (26, "available")]
     );
     // Events from lists have the day on which the server learns of them; the name was restored before day
     // 35.
-    assert_eq!(of("kept.com"), [(0, "left_zone"), (19, "renewed")]);
-    let expected = [(0, "left_zone"), (30, "pending_delete"), (30, "registered_again")];
+    assert_eq!(of("kept.com"), [(0, "left-zone"), (19, "renewed")]);
+    let expected = [(0, "left-zone"), (30, "pending-delete"), (30, "registered-again")];
     assert_eq!(of("fresh.com"), expected);
 }
 
@@ -336,7 +336,7 @@ fn registries_are_believed_once() {
             (RdapState::Available, 3, None),
             (RdapState::Unknown, 4, None),
             (RdapState::Available, 5, None),
-            (RdapState::RegisteredAgain, 6, Some("registered_again")),
+            (RdapState::RegisteredAgain, 6, Some("registered-again")),
             (RdapState::Renewed, 7, Some("renewed")),
         ];
         let mut expected = Vec::new();
@@ -389,7 +389,7 @@ fn the_hour_of_a_watched_name_is_announced_once() {
     }
     world.derive_at(1, "00:00:00");
     let announced = |world: &World| -> Vec<Event> {
-        world.events().into_iter().filter(|event| event.1 == "drops_in_an_hour").collect()
+        world.events().into_iter().filter(|event| event.1 == "drops-in-an-hour").collect()
     };
     // In June, names under .com are released from 18:00 UTC.
     for (time, count) in
@@ -397,7 +397,7 @@ fn the_hour_of_a_watched_name_is_announced_once() {
     {
         world.derive_at(1, time);
         world.reopen_log();
-        let expected = [event(1, "drops_in_an_hour", "calendar", "soon.com")];
+        let expected = [event(1, "drops-in-an-hour", "calendar", "soon.com")];
         assert_eq!(announced(&world), expected[..count], "{time}");
     }
     // A name that is watched within the hour is announced as well, and a missed hour is not.
@@ -408,7 +408,7 @@ fn the_hour_of_a_watched_name_is_announced_once() {
     world.watch("next.com");
     world.derive_at(3, "17:25:00");
     let last = announced(&world).pop();
-    assert_eq!(last, Some(event(3, "drops_in_an_hour", "calendar", "next.com")));
+    assert_eq!(last, Some(event(3, "drops-in-an-hour", "calendar", "next.com")));
 }
 
 #[test]

@@ -259,12 +259,12 @@ fn lists_and_days_lead_to_watch_alerts() {
         "domain,drop_date,registered_again\nfresh.com,2026-03-15,\nback.com,2026-03-01,true\nloud.com,2026-03-15,\n",
     );
     site.ingest(&list, "2026-03-15T06:00:00Z");
-    let mut all = vec![("fresh.com", "left_zone"), ("back.com", "renewed")];
+    let mut all = vec![("fresh.com", "left-zone"), ("back.com", "renewed")];
     expect(&server, &all);
     server.stop();
     for (day, more) in [
-        ("2026-03-16", &[("pending.com", "drops_tomorrow"), ("redeem.com", "pending_delete")][..]),
-        ("2026-03-17", &[("pending.com", "drops_today")]),
+        ("2026-03-16", &[("pending.com", "drops-tomorrow"), ("redeem.com", "pending-delete")][..]),
+        ("2026-03-17", &[("pending.com", "drops-today")]),
         ("2026-03-18", &[("pending.com", "available")]),
     ] {
         all.extend(more);

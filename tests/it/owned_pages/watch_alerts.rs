@@ -24,17 +24,17 @@ fn settings_are_saved_and_shown() {
     ann.get("/watchlist").assert_says(200, "Alerts");
     let page = ann.get(PATH);
     page.assert_says(200, "These are the defaults.");
-    assert_eq!(checked(&page.text, "kind"), ["drops_tomorrow", "available", "renewed"]);
+    assert_eq!(checked(&page.text, "kind"), ["drops-tomorrow", "available", "renewed"]);
     assert_eq!(checked(&page.text, "email"), ["on"]);
     let hours =
         [("digest", "8"), ("quiet_from", "22"), ("quiet_to", "7"), ("zone", "Europe/Berlin")];
-    let kinds = [("kind", "left_zone"), ("kind", "available"), ("email", "on")];
+    let kinds = [("kind", "left-zone"), ("kind", "available"), ("email", "on")];
     let fields = [&hours[..], &kinds[..]].concat();
     ann.post(PATH, &fields).assert_goes_to("/watchlist/alerts?notice=saved");
     let page = ann.get("/watchlist/alerts?notice=saved");
     page.assert_says(200, "These settings hold for all names you watch.");
     page.assert_lacks("These are the defaults.");
-    assert_eq!(checked(&page.text, "kind"), ["left_zone", "available"]);
+    assert_eq!(checked(&page.text, "kind"), ["left-zone", "available"]);
     for value in [
         "value=\"8\" selected",
         "value=\"22\" selected",
@@ -69,7 +69,7 @@ fn rejected_settings_stay_in_the_form() {
             "Must be another hour",
         ),
         (vec![("zone", "UTC"), ("digest", "99")], "digest", "Must be an hour"),
-        (vec![("zone", "UTC"), ("kind", "dropped")], "kinds", "Must be one of left_zone"),
+        (vec![("zone", "UTC"), ("kind", "dropped")], "kinds", "Must be one of left-zone"),
     ] {
         let page = ann.post(PATH, &fields);
         page.assert_says(400, words);
@@ -107,7 +107,7 @@ fn the_bell_mutes_a_name_and_its_page_chooses() {
     assert_eq!(checked(&ann.get(dossier).text, "choice"), ["mute"]);
     ann.post("/watchlist/bell", &[("mute", "fresh.com"), next]).assert_goes_to("/watchlist");
     let bad = [("domain", "solar.com"), ("choice", "own"), ("kind", "gone")];
-    ann.post("/watchlist/bell", &bad).assert_says(400, "must be one of left_zone");
+    ann.post("/watchlist/bell", &bad).assert_says(400, "must be one of left-zone");
     assert_eq!(checked(&ann.get(dossier).text, "choice"), ["mute"]);
     // The watched names of other accounts are not affected.
     let mut bob = world.person("bob@example.com", "api");

@@ -162,7 +162,7 @@ fn test_messages_of_a_day_are_limited() {
     let midnight = 1_773_619_200_000_i64;
     let body = json!({
         "error": "an account may send at most 30 test messages a day",
-        "code": "TEST_LIMIT", "limit": 30, "resetAt": midnight,
+        "code": "test_limit", "limit": 30, "resetAt": midnight,
     });
     assert_eq!(refused.answer(), (429, body));
     assert!(refused.number("retry-after").is_some_and(|s| (1..=86_401).contains(&s)));

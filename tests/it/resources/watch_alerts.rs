@@ -32,7 +32,7 @@ fn settings_are_kept_as_they_are_sent() {
     let (_server, mut client) = with_mail(&site);
     let usual = json!({"alerts": {
         "saved": false,
-        "kinds": ["drops_tomorrow", "available", "renewed"],
+        "kinds": ["drops-tomorrow", "available", "renewed"],
         "channels": [{"type": "email"}],
         "digestHour": null,
         "quietHours": null,
@@ -41,7 +41,7 @@ fn settings_are_kept_as_they_are_sent() {
     assert_eq!(settings(client.get(PATH).answer()), (200, usual));
     let slack = "https://hooks.slack.com/services/T0/B0/abcdefghijklwxyz";
     let body = json!({
-        "kinds": ["rescored", "left_zone", "rescored"],
+        "kinds": ["rescored", "left-zone", "rescored"],
         "channels": [
             {"type": "email"},
             {"type": "webhook", "url": "https://hooks.example.com/x"},
@@ -59,7 +59,7 @@ fn settings_are_kept_as_they_are_sent() {
     channels[2]["url"] = json!("https://hooks.slack.com/…wxyz");
     let mut expected = json!({
         "saved": true,
-        "kinds": ["left_zone", "rescored"],
+        "kinds": ["left-zone", "rescored"],
         "channels": channels,
         "digestHour": 0,
         "quietHours": {"from": 22, "to": 7},
@@ -94,7 +94,7 @@ fn invalid_settings_name_the_member() {
     for (member, value, refusal) in [
         ("kinds", json!(null), "kinds: is required"),
         ("channels", json!(null), "channels: is required"),
-        ("kinds", json!(["left_zone", "dropped"]), "kinds[1]: must be one of left_zone,"),
+        ("kinds", json!(["left-zone", "dropped"]), "kinds[1]: must be one of left-zone,"),
         ("channels", json!([{"type": "fax"}]), "channels[0].type: must be one of email,"),
         ("channels", json!([{"type": "webhook"}]), "channels[0].url: is required"),
         ("digestHour", json!(24), "digestHour: must be an hour: a whole"),
@@ -151,7 +151,7 @@ fn each_entry_has_its_own_choice() {
     for (alerts, refusal) in [
         (json!({}), "alerts.kinds: is required"),
         (json!({"kinds": vec!["renewed"; 10]}), "alerts.kinds: must have at most 9 items"),
-        (json!({"kinds": ["gone"]}), "alerts.kinds[0]: must be one of left_zone,"),
+        (json!({"kinds": ["gone"]}), "alerts.kinds[0]: must be one of left-zone,"),
         (json!({"kinds": [], "channels": ["fax"]}), "alerts.channels[0]: must be one of email,"),
         (
             json!({"kinds": [], "channels": ["email", "webhook"]}),

@@ -72,7 +72,7 @@ fn an_account_runs_two_exports_and_a_stalled_one_gives_its_slot_back() {
     assert_eq!(response.number("retry-after"), Some(5));
     let refused = json!({
         "error": "your plan allows 2 exports at once; wait until one of them ends",
-        "code": "EXPORTS_RUNNING",
+        "code": "exports_running",
         "plan": "api",
         "limit": 2,
     });
