@@ -283,12 +283,6 @@ const SUGGEST_TLD: Parameter = query(
     "com,io",
     "Only names under these suffixes.",
 );
-const SUGGEST_VIEW: Parameter = query(
-    "view",
-    ParameterKind::OneOf { words: VIEWS, default: None },
-    "active",
-    "`active` or `today` leaves out names that are no longer in the pipeline, or did not drop today.",
-);
 const SUGGEST_DQS: Parameter = query(
     "min_dqs",
     ParameterKind::Integer { min: 0, max: 100, default: None },
@@ -559,7 +553,7 @@ pub const OPERATIONS: &[Operation] = &[
         )
         .costs(Cost::Suggestion)
         .parameters(&[
-            REQUIRED_PREFIX, SUGGEST_TLD, SUGGEST_VIEW, SUGGEST_DQS, SUGGEST_LENGTH, ALL_SUFFIXES,
+            REQUIRED_PREFIX, SUGGEST_TLD, SEARCH_VIEW, SUGGEST_DQS, SUGGEST_LENGTH, ALL_SUFFIXES,
             limit(SUGGEST_LIMIT_DEFAULT, SUGGEST_LIMIT_MAX),
         ])
         .tagged()
