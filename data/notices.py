@@ -59,8 +59,9 @@ def libraries():
             is_macro = any("proc-macro" in target["kind"] for target in packages[dependency["pkg"]]["targets"])
             if not is_macro and any(kind["kind"] is None for kind in dependency["dep_kinds"]):
                 waiting.append(dependency["pkg"])
-    seen.remove(root)
-    return sorted((packages[each] for each in seen), key=lambda package: (package["name"], package["version"]))
+    # Crates without a source are those of this workspace.
+    foreign = (packages[each] for each in seen if packages[each]["source"])
+    return sorted(foreign, key=lambda package: (package["name"], package["version"]))
 
 
 def chosen(licence):
