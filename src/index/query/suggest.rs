@@ -1,6 +1,8 @@
 //! Completion of a typed text: the best names with the typed label, then the best names of other labels
 //! that begin with it, each label once. If few match, one edit of the text is forgiven.
 
+use std::ops::Range;
+
 use crate::columns::idn::{self, Matches};
 use crate::filter::{AsOf, Filter, SearchFilter, SuggestFilter};
 use crate::query::index::{Index, Layer, with_row_buffers};
@@ -73,30 +75,32 @@ impl Index {
         // After a dot, suffixes complete the text.
         let once = !asked.all_suffixes && !text.contains('.');
         let mut found = Found::default();
-        let whole = |layer: &Layer| vec![layer.matches(text).whole_matches()];
+        let matches = |layer: &Layer| layer.matches(text);
+        let matches: Vec<Matches> = self.layers().iter().map(matches).collect();
+        let whole: Vec<_> = matches.iter().map(|it| vec![it.clone().whole_matches()]).collect();
         let most = if once { WHOLE_MAX.min(asked.limit) } else { asked.limit };
         self.take(asked, as_of, &whole, (most, false), &mut found);
-        let parts = |layer: &Layer| layer.matches(text).other_matches();
+        let parts: Vec<_> = matches.into_iter().map(Matches::other_matches).collect();
         self.take(asked, as_of, &parts, (asked.limit, once), &mut found);
         let few = FEW.min(asked.limit as usize);
         if once && found.ordinals.len() < few && text.chars().count() >= EDITED_CHARS_MIN {
             let edited = |layer: &Layer| layer.matches_of_edits(text);
+            let edited: Vec<_> = self.layers().iter().map(edited).collect();
             self.take(asked, as_of, &edited, (asked.limit, once), &mut found);
         }
         found
     }
 
-    /// Adds the best of the matches that `lists` returns for each layer, up to `limit` names in all. With
+    /// Adds the best of the matches in `lists`, which has those of each layer, up to `limit` names in all. With
     /// `once`, labels that were found are skipped.
     fn take(
         &self,
         asked: &SuggestFilter,
         as_of: AsOf,
-        lists: &impl Fn(&Layer) -> Vec<Matches>,
+        lists: &[Vec<Matches>],
         (limit, once): (u32, bool),
         found: &mut Found,
     ) {
-        let lists: Vec<Vec<Matches>> = self.layers().iter().map(lists).collect();
         let is_empty = |matches: &Matches| {
             matches.names.is_empty() && matches.aliases.is_empty() && matches.others.is_empty()
         };
@@ -211,10 +215,10 @@ fn edits(chars: &[char], end: usize) -> Vec<String> {
 
 /// Merges lists that overlap, so that no name is in two of them.
 fn disjoint(lists: Vec<Matches>) -> Vec<Matches> {
-    let merged = |mut ranges: Vec<std::ops::Range<u32>>| {
+    let merged = |mut ranges: Vec<Range<u32>>| {
         ranges.retain(|range| !range.is_empty());
         ranges.sort_unstable_by_key(|range| range.start);
-        let mut apart: Vec<std::ops::Range<u32>> = Vec::new();
+        let mut apart: Vec<Range<u32>> = Vec::new();
         for range in ranges {
             match apart.last_mut() {
                 Some(last) if range.start < last.end => last.end = last.end.max(range.end),
