@@ -77,8 +77,13 @@ fn in_query(parameters: &'static [Parameter]) -> impl Iterator<Item = &'static s
 
 /// Returns the error for a name that is not in `known`.
 pub fn unknown_parameter(name: &str, known: &'static [Parameter]) -> ApiError {
+    unknown_name(name, in_query(known))
+}
+
+/// As [`unknown_parameter`], for other names.
+pub fn unknown_name(name: &str, known: impl Iterator<Item = &'static str>) -> ApiError {
     let name: String = name.chars().take(ECHO_CHARS_MAX).collect();
-    let nearest = similar::nearest(&name, in_query(known));
+    let nearest = similar::nearest(&name, known);
     ApiError::UnknownParameter { name, nearest }
 }
 

@@ -11,6 +11,7 @@ use url::form_urlencoded;
 
 use crate::batch::ParameterValue;
 use crate::mcp::tool::{AgentTool, Argument, BodyType, Place, ROWS_DEFAULT};
+use crate::params::unknown_name;
 use crate::query::error::{BadParameter, ParameterCode};
 use crate::query::list;
 use crate::query::params::Params;
@@ -19,8 +20,6 @@ use crate::vocab::similar;
 
 /// Names of the argument for a name or names. Each tool has one of them, and accepts the others.
 const DOMAIN: [&str; 6] = ["domain", "domains", "name", "names", "domain_name", "domain_names"];
-/// Maximum characters of an unknown argument that an error quotes.
-const ECHO_CHARS_MAX: usize = 64;
 
 /// The part of a call that shapes the answer.
 #[derive(Debug, Default)]
@@ -108,11 +107,7 @@ fn find<'a>(tool: &'a AgentTool, sent: &str) -> Result<&'a Argument, ApiError> {
         similar::respelt(sent, DOMAIN.into_iter())?;
         DOMAIN[..2].iter().find_map(|name| named(name))
     });
-    found.ok_or_else(|| {
-        let name: String = sent.chars().take(ECHO_CHARS_MAX).collect();
-        let nearest = similar::nearest(&name, tool.arguments.iter().map(|it| it.name));
-        ApiError::UnknownParameter { name, nearest }
-    })
+    found.ok_or_else(|| unknown_name(sent, tool.arguments.iter().map(|it| it.name)))
 }
 
 /// Parses `limit`, whose maximum is below that of the operation.

@@ -85,7 +85,6 @@ fn parameter(tool: &AgentTool, own: &Parameter) -> Value {
         Some(Condition { kind, member_text, .. }) if !needs_long_text(kind) => member_text,
         _ => own.description,
     };
-    let some_of = |words: &[&str], more: &str| json!({"type": "string", "description": format!("{text} Of {}{more}.", words.join(", "))});
     match own.kind {
         ParameterKind::Integer { min, max, .. } => {
             json!({"type": "integer", "minimum": min, "maximum": max, "description": text})
@@ -93,9 +92,12 @@ fn parameter(tool: &AgentTool, own: &Parameter) -> Value {
         ParameterKind::Id | ParameterKind::Sequence => {
             json!({"type": "integer", "description": text})
         }
-        ParameterKind::SomeOf(words) => some_of(words, ""),
-        ParameterKind::Sort { words, .. } => some_of(words, ""),
-        ParameterKind::Facets { words } => some_of(words, ""),
+        ParameterKind::SomeOf(words)
+        | ParameterKind::Sort { words, .. }
+        | ParameterKind::Facets { words } => {
+            let text = format!("{text} Of {}.", words.join(", "));
+            json!({"type": "string", "description": text})
+        }
         ParameterKind::OneOf { words: ["true", "false"], .. } => {
             json!({"type": "boolean", "description": text})
         }
@@ -151,15 +153,15 @@ pub fn columns(operation: &Operation, lists: &[List]) -> Vec<&'static str> {
     columns
 }
 
+/// Returns the schema at the path of a reference.
+fn at(path: &str) -> &'static Value {
+    let found = document().pointer(path.trim_start_matches('#'));
+    found.expect("the document is complete")
+}
+
 /// Follows a reference.
 fn target(schema: &'static Value) -> &'static Value {
-    match schema["$ref"].as_str() {
-        Some(path) => {
-            let found = document().pointer(path.trim_start_matches('#'));
-            target(found.expect("the document is complete"))
-        }
-        None => schema,
-    }
+    schema["$ref"].as_str().map_or(schema, |path| target(at(path)))
 }
 
 fn described(operation: &Operation) -> &'static Value {
@@ -178,8 +180,7 @@ fn resolved(schema: &Value) -> Value {
     match schema {
         Value::Object(members) => {
             if let Some(path) = members.get("$ref").and_then(Value::as_str) {
-                let found = document().pointer(path.trim_start_matches('#'));
-                return resolved(found.expect("the document is complete"));
+                return resolved(at(path));
             }
             let kept = |(name, _): &(&String, &Value)| {
                 !matches!(
