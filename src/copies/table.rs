@@ -233,14 +233,15 @@ impl Column {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::fs::File;
 
     use parquet::file::reader::{FileReader, SerializedFileReader};
 
     use super::*;
 
-    const COLUMNS: &[Column] = &[
+    /// A column of each type.
+    pub const COLUMNS: &[Column] = &[
         Column { name: "name", kind: ColumnType::Text },
         Column { name: "dqs", kind: ColumnType::Number },
         Column { name: "day", kind: ColumnType::Day },
@@ -250,7 +251,8 @@ mod tests {
         Column { name: "verified", kind: ColumnType::Bool },
     ];
 
-    fn parquet_rows(file: File) -> Vec<String> {
+    /// Returns the rows of a Parquet file as text.
+    pub fn parquet_rows(file: File) -> Vec<String> {
         let reader = SerializedFileReader::new(file).expect("a Parquet file");
         let rows = reader.get_row_iter(None).expect("rows");
         rows.map(|row| row.expect("a row").to_string()).collect()

@@ -3,22 +3,12 @@ use std::io::Read;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use parquet::file::reader::{FileReader, SerializedFileReader};
 use tempfile::TempDir;
 
 use super::*;
-use crate::table::{Cell, Column, ColumnType};
+use crate::table::Cell;
+use crate::table::tests::{COLUMNS, parquet_rows};
 use crate::vocab::file_error::FileError;
-
-const COLUMNS: &[Column] = &[
-    Column { name: "name", kind: ColumnType::Text },
-    Column { name: "dqs", kind: ColumnType::Number },
-    Column { name: "day", kind: ColumnType::Day },
-    Column { name: "at", kind: ColumnType::Instant },
-    Column { name: "share", kind: ColumnType::Double },
-    Column { name: "seq", kind: ColumnType::Long },
-    Column { name: "verified", kind: ColumnType::Bool },
-];
 
 fn day(text: &str) -> Day {
     text.parse().expect("a day")
@@ -54,12 +44,6 @@ fn unpacked(path: &Path) -> String {
     let mut text = String::new();
     GzDecoder::new(File::open(path).expect("there")).read_to_string(&mut text).expect("gzip");
     text
-}
-
-fn parquet_rows(file: File) -> Vec<String> {
-    let reader = SerializedFileReader::new(file).expect("a Parquet file");
-    let rows = reader.get_row_iter(None).expect("rows");
-    rows.map(|row| row.expect("a row").to_string()).collect()
 }
 
 #[test]
