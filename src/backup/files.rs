@@ -41,9 +41,9 @@ pub(super) fn link_folder(
     to: &Path,
 ) -> Result<Vec<Member>, BackupError> {
     let from = data.join(folder);
+    let times = || folders_below(&from, |name| !is_private(name)).map_err(BackupError::at(&from));
     for _ in 0..TRIES_MAX {
-        let before =
-            folders_below(&from, |name| !is_private(name)).map_err(BackupError::at(&from))?;
+        let before = times()?;
         thread::sleep(TICK);
         let files = files_in(&from, folder).map_err(BackupError::at(&from))?;
         let links = to.join(folder);
@@ -65,9 +65,7 @@ pub(super) fn link_folder(
                 Err(source) => return Err(BackupError::Io { path: from.join(name), source }),
             }
         }
-        let after =
-            folders_below(&from, |name| !is_private(name)).map_err(BackupError::at(&from))?;
-        if is_whole && after == before {
+        if is_whole && times()? == before {
             return Ok(members);
         }
     }
