@@ -20,7 +20,7 @@ use super::event::Event;
 use crate::vocab::ids::AccountId;
 use crate::vocab::plan::{AccountLimits, Plan, Plans};
 
-/// Limits the rate of each account, and tells what is left.
+/// A rate limiter by account that also returns the number left.
 type SuggestionLimiter = RateLimiter<
     AccountId,
     DefaultKeyedStateStore<AccountId>,
@@ -33,7 +33,7 @@ pub struct Ceilings {
     pub(super) limits: AccountLimits,
     /// Rate limiters by plan. Each holds a few bytes for every account that wrote since the start.
     pub(super) rates: [DefaultKeyedRateLimiter<AccountId>; Plan::ALL.len()],
-    /// The same for completions. Their limiters also tell what is left.
+    /// The same for completions, with the number left.
     pub(super) suggestions: [SuggestionLimiter; Plan::ALL.len()],
     pub(super) clock: DefaultClock,
 }

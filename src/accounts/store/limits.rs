@@ -8,7 +8,7 @@ use super::super::error::WriteError;
 use super::{Caller, Store};
 use crate::vocab::time::UnixMs;
 
-/// What is left of a limit per minute after a request.
+/// The rest of a limit per minute after a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MinuteLeft {
     pub limit: u32,
