@@ -6,7 +6,7 @@ use std::fmt;
 use governor::clock::DefaultClock;
 use governor::middleware::StateInformationMiddleware;
 use governor::state::keyed::DefaultKeyedStateStore;
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use governor::{Quota, RateLimiter};
 
 use super::data::UserData;
 use super::data::claims::Claim;
@@ -21,7 +21,7 @@ use crate::vocab::ids::AccountId;
 use crate::vocab::plan::{AccountLimits, Plan, Plans};
 
 /// A rate limiter by account that also returns the number left.
-type SuggestionLimiter = RateLimiter<
+type MinuteLimiter = RateLimiter<
     AccountId,
     DefaultKeyedStateStore<AccountId>,
     DefaultClock,
@@ -32,24 +32,20 @@ type SuggestionLimiter = RateLimiter<
 pub struct Ceilings {
     pub(super) limits: AccountLimits,
     /// Rate limiters by plan. Each holds a few bytes for every account that wrote since the start.
-    pub(super) rates: [DefaultKeyedRateLimiter<AccountId>; Plan::ALL.len()],
-    /// The same for completions, with the number left.
-    pub(super) suggestions: [SuggestionLimiter; Plan::ALL.len()],
+    pub(super) rates: [MinuteLimiter; Plan::ALL.len()],
+    /// The same for completions.
+    pub(super) suggestions: [MinuteLimiter; Plan::ALL.len()],
     pub(super) clock: DefaultClock,
 }
 
 impl Ceilings {
     pub fn new(limits: AccountLimits, plans: &Plans) -> Ceilings {
-        let rate =
-            |plan| RateLimiter::keyed(Quota::per_minute(plans.limits(plan).writes_per_minute));
-        let of_suggestions = |plan| {
-            let quota = Quota::per_minute(plans.limits(plan).suggestions_per_minute);
-            RateLimiter::keyed(quota).with_middleware()
-        };
+        let limiter =
+            |per_minute| RateLimiter::keyed(Quota::per_minute(per_minute)).with_middleware();
         Ceilings {
             limits,
-            rates: Plan::ALL.map(rate),
-            suggestions: Plan::ALL.map(of_suggestions),
+            rates: Plan::ALL.map(|plan| limiter(plans.limits(plan).writes_per_minute)),
+            suggestions: Plan::ALL.map(|plan| limiter(plans.limits(plan).suggestions_per_minute)),
             clock: DefaultClock::default(),
         }
     }

@@ -7,7 +7,7 @@ use super::data::deliveries::{
     AttemptOutcome, Delivery, DeliveryStatus, FAILING_MAX_MS, MatchedName, Message, OffReason,
     Problem, RuleOutbox, SwitchedOff,
 };
-use super::data::rules::{Channel, Rule};
+use super::data::rules::{Channel, Rule, WebhookSecret};
 use super::decide::{Decided, random_bytes};
 use super::email::Email;
 use super::error::WriteError;
@@ -18,7 +18,6 @@ use crate::vocab::day::Day;
 use crate::vocab::ids::{AccountId, DeliveryId, RuleId, UnsubscribeToken};
 use crate::vocab::limits::{TEST_NAMES_MAX, TESTS_PER_DAY_MAX};
 use crate::vocab::plan::Plan;
-use crate::vocab::secret::Secret;
 use crate::vocab::time::UnixMs;
 
 /// A delivery to be sent, with all data that it needs.
@@ -30,7 +29,7 @@ pub struct PendingDelivery {
     /// The current rule.
     pub rule: Arc<Rule>,
     /// The key that signs a webhook's message.
-    pub secret: Option<Secret>,
+    pub secret: Option<WebhookSecret>,
     /// The secret in the unsubscribe link of a mail. All mails of the rule have the same secret, so
     /// that a link works even after its delivery is removed.
     pub unsubscribe: Option<UnsubscribeToken>,
@@ -242,7 +241,7 @@ fn pending(account: &Account, rule: RuleId, id: DeliveryId) -> Option<PendingDel
         account: account.id,
         email: account.email.clone(),
         rule: Arc::clone(rule),
-        secret: secret.map(|it| it.secret.clone()),
+        secret: secret.cloned(),
         unsubscribe: data.outbox.get(rule.id).and_then(|it| it.unsubscribe).filter(|_| is_mail),
         delivery: delivery.clone(),
     })

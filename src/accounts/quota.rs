@@ -72,6 +72,8 @@ struct UsageCounts {
     noted: DayUsage,
     /// Used by nodes of a cluster only.
     reserved: Reserved,
+    /// Writes that were left in the minute after the last one; `None` before the first.
+    writes_left: Option<u32>,
 }
 
 /// The part of a day's allowance that this node has reserved and not yet granted.
@@ -159,6 +161,15 @@ impl Usage {
             remaining: limit.saturating_sub(used),
             resets_at: day.plus(1).start(),
         }
+    }
+
+    /// Notes how many writes of the minute are left after one.
+    pub fn note_writes_left(&self, left: u32) {
+        self.lock().writes_left = Some(left);
+    }
+
+    pub fn writes_left(&self) -> Option<u32> {
+        self.lock().writes_left
     }
 
     /// Takes `number` grants of `day` back.
@@ -314,9 +325,8 @@ impl UsageCounts {
     /// Counts a day from 0.
     fn begin_again(&mut self, day: Day) {
         let now = DayUsage { day: Some(day), ..DayUsage::default() };
-        let asked = self.reserved.asked;
-        *self =
-            UsageCounts { now, noted: now, reserved: Reserved { asked, ..Reserved::default() } };
+        let reserved = Reserved { asked: self.reserved.asked, ..Reserved::default() };
+        *self = UsageCounts { now, noted: now, reserved, writes_left: self.writes_left };
     }
 
     /// Returns the allowance on a node of a cluster: the amount that other nodes have reserved

@@ -1,10 +1,12 @@
 //! Alert rules: validation and the limits of plans (`data/docs/api.md`, Alerts).
 
 use base64::Engine as _;
+use chrono::TimeDelta;
 use compact_str::CompactString;
 
 use super::data::account::Account;
 use super::data::rules::{Channel, Rule, WebhookSecret};
+use super::data::watch_alerts::WatchSettings;
 use super::decide::{Decided, check_text, draw_id, invalid, random_bytes};
 use super::error::{InvalidField, WriteError};
 use super::event::{Event, RowOf};
@@ -21,6 +23,8 @@ use crate::vocab::time::UnixMs;
 const SECRET_PREFIX: &str = "whsec_";
 /// Random bytes of a webhook secret.
 const SECRET_BYTES: usize = 32;
+/// How long messages are also signed with a secret that was replaced.
+const OVERLAP: TimeDelta = TimeDelta::hours(24);
 /// Error message for an invalid Telegram chat.
 pub const CHAT_ID_INVALID: &str = "must be a chat's number, or @ and the name of a public one";
 
@@ -78,6 +82,21 @@ impl Store {
         patch: RulePatch,
     ) -> Result<ChangedRule, WriteError> {
         self.write(caller, |account, limits| change(account, limits, id, patch)).await
+    }
+
+    /// Replaces the secrets of the webhooks of a rule or the watchlist. For a day, messages are also
+    /// signed with the former ones.
+    ///
+    /// # Errors
+    /// [`WriteError`]: no such rule, no webhook, an idempotency key used before.
+    pub async fn replace_secrets(
+        &self,
+        caller: &Caller,
+        rule: RuleId,
+        post: Post,
+    ) -> Result<Draft<'_, Vec<WebhookSecret>>, WriteError> {
+        let until = UnixMs::from_instant(post.now + OVERLAP);
+        self.draft(caller, post, |account, _| replace_secrets(account, rule, until)).await
     }
 
     /// Removes an alert rule. Claims that refer to it keep its name.
@@ -172,6 +191,34 @@ fn change(
     Ok(Decided { events, value: ChangedRule { rule, new_secrets } })
 }
 
+fn replace_secrets(
+    account: &Account,
+    rule: RuleId,
+    until: UnixMs,
+) -> Result<Decided<Vec<WebhookSecret>>, WriteError> {
+    let before = account.data.sender(rule).ok_or(WriteError::NotFound)?;
+    if before.secrets.is_empty() {
+        let what = "no webhook is set: save a channel of type webhook first";
+        return Err(WriteError::Conflict(what.into()));
+    }
+    let replaced = before.secrets.iter().map(|old| {
+        let former = Some((old.secret.clone(), until));
+        Ok(WebhookSecret { url: old.url.clone(), secret: new_secret()?, former })
+    });
+    let secrets = replaced.collect::<Result<Vec<_>, WriteError>>()?;
+    let new = Rule { secrets: secrets.clone(), ..Rule::clone(before) };
+    let event = match rule {
+        RuleId::WATCHLIST => {
+            let alerts = account.data.watch_sender().alerts;
+            let Rule { channels, secrets, created_at: at, .. } = new;
+            let settings = Box::new(WatchSettings { alerts, channels, secrets, at });
+            Event::WatchAlertsSet { account: account.id, settings }
+        }
+        _ => Event::RulePut { account: account.id, rule: Box::new(new) },
+    };
+    Ok(Decided::new([event], secrets))
+}
+
 fn name(text: String) -> Result<CompactString, WriteError> {
     check_text(InvalidField::RuleName, &text, 1..=RULE_NAME_CHARS_MAX, char::is_control)?;
     Ok(text.into())
@@ -254,7 +301,7 @@ pub(super) fn secrets(
     webhooks
         .map(|url| match before.iter().find(|it| it.url == *url) {
             Some(kept) => Ok(kept.clone()),
-            None => Ok(WebhookSecret { url: url.clone(), secret: new_secret()? }),
+            None => Ok(WebhookSecret::new(url.clone(), new_secret()?)),
         })
         .collect()
 }

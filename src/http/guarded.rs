@@ -12,7 +12,7 @@ use crate::accounts::{Allowance, Counter, MinuteUsedUp};
 use crate::edge::allowance::{authenticated, check_granted, check_json};
 use crate::edge::error::Refusal;
 use crate::edge::operation::{Access, Cost, Operation};
-use crate::edge::rate_limit::{rate_limit_headers, suggestion_headers};
+use crate::edge::rate_limit::{minute_headers, rate_limit_headers};
 use crate::params::refuse_unknown;
 use crate::precondition;
 use crate::service::app::{App, Now};
@@ -116,7 +116,16 @@ impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
             }
             rate_limit_headers(&allowance, response.headers_mut());
             if let Some(left) = suggestions {
-                suggestion_headers(&left, response.headers_mut());
+                minute_headers("suggestions", &left, response.headers_mut());
+            }
+            // A request that is refused earlier counts as no write.
+            let is_write = response.status().is_success()
+                || response.status() == StatusCode::TOO_MANY_REQUESTS;
+            if operation.changes
+                && is_write
+                && let Some(left) = app.store.writes_left(&caller)
+            {
+                minute_headers("writes", &left, response.headers_mut());
             }
             response
         })

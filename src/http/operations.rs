@@ -169,6 +169,8 @@ const ORDER: Parameter = query(
     "asc",
     "By default the best, soonest, shortest or newest first, names from a to z, and the most popular first.",
 );
+const SECRETS_REPLACED: &str = "Every webhook gets a new secret. For 24 hours, messages are also signed with the former one: `webhook-signature` has both, \
+     so a receiver that accepts either of them can change to the new secret at any time.";
 const CURSOR: Parameter = query(
     "cursor",
     ParameterKind::Format { format: "cursor", chars_max: None },
@@ -828,6 +830,14 @@ pub const OPERATIONS: &[Operation] = &[
             json::<alerts::deliveries::QueuedDeliveries<'_>>(202, "The queued deliveries."),
             refusal(Code::Conflict, "All channels are switched off, or the idempotency key was used with another request."),
         ]),
+    Operation::post("/api/v1/watchlist/alerts/secrets", |of| post(guarded(of, watch_alerts::replace_watch_secrets)))
+        .named(Group::Alerts, "replaceWatchSecrets", "Replace the signing secrets of the watchlist's webhooks")
+        .description(SECRETS_REPLACED)
+        .parameters(&[IDEMPOTENCY])
+        .responses(&[
+            json::<alerts::ReplacedSecrets<'_>>(200, "The new secrets, shown once."),
+            refusal(Code::Conflict, "No webhook is set, or the idempotency key was used with another request."),
+        ]),
     Operation::get("/api/v1/watchlist/alerts/deliveries", |of| get(guarded(of, watch_alerts::list_watch_deliveries)))
         .named(Group::Alerts, "listWatchDeliveries", "List the messages about watched names")
         .description("The last 100 and all pending ones. A pending message has all its changes, a delivered one the first 20.")
@@ -906,6 +916,15 @@ pub const OPERATIONS: &[Operation] = &[
             json::<alerts::deliveries::QueuedDeliveries<'_>>(202, "The queued deliveries."),
             NOT_FOUND,
             refusal(Code::Conflict, "All channels of the rule are switched off, or the idempotency key was used with another request."),
+        ]),
+    Operation::post("/api/v1/alerts/{id}/secrets", |of| post(guarded(of, alerts::replace_secrets)))
+        .named(Group::Alerts, "replaceSecrets", "Replace the signing secrets of a rule's webhooks")
+        .description(SECRETS_REPLACED)
+        .parameters(&[RULE_ID, IDEMPOTENCY])
+        .responses(&[
+            json::<alerts::ReplacedSecrets<'_>>(200, "The new secrets, shown once."),
+            NOT_FOUND,
+            refusal(Code::Conflict, "No webhook is set, or the idempotency key was used with another request."),
         ]),
     Operation::get("/api/v1/alerts/{id}/deliveries", |of| get(guarded(of, alerts::deliveries::list_deliveries)))
         .named(Group::Alerts, "listDeliveries", "List the deliveries of an alert rule")

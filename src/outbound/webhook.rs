@@ -27,7 +27,8 @@ const BODY_MAX: usize = 16 * 1024;
 /// One message for one webhook.
 pub struct Message<'a> {
     pub url: &'a WebhookUrl,
-    pub secret: &'a Secret,
+    /// Secrets that sign it: two while a receiver moves to a new one.
+    pub secrets: Vec<&'a Secret>,
     /// ID by which receivers recognise repeated messages: `msg_...`.
     pub id: &'a str,
     /// Body of the message, as JSON.
@@ -60,12 +61,13 @@ pub async fn send(
 }
 
 fn headers(message: &Message<'_>, timestamp: i64) -> Option<HeaderMap> {
-    let signature = sign(message.secret, message.id, timestamp, message.body.as_bytes())?;
+    let signed = |secret: &&Secret| sign(secret, message.id, timestamp, message.body.as_bytes());
+    let signatures: Vec<_> = message.secrets.iter().map(signed).collect::<Option<_>>()?;
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ID, HeaderValue::try_from(message.id).ok()?);
     headers.insert(TIMESTAMP, HeaderValue::from(timestamp));
-    headers.insert(SIGNATURE, HeaderValue::try_from(signature).ok()?);
+    headers.insert(SIGNATURE, HeaderValue::try_from(signatures.join(" ")).ok()?);
     Some(headers)
 }
 

@@ -66,7 +66,7 @@ impl World {
 }
 
 /// Every form that changes something, with valid fields.
-const FORMS: [(&str, &str); 32] = [
+const FORMS: [(&str, &str); 33] = [
     ("/account/facts", ""),
     ("/account/facts/mapping", "fingerprint=0011223344556677&column=domain&column=a.b"),
     ("/account/facts/remove", "source=a"),
@@ -83,6 +83,7 @@ const FORMS: [(&str, &str); 32] = [
     ("/alerts/{rule}", "name=changed&email=on"),
     ("/alerts/{rule}/delete", ""),
     ("/alerts/{rule}/test", ""),
+    ("/alerts/{rule}/secrets", ""),
     ("/alerts/{rule}/pause", ""),
     ("/alerts/{rule}/resume", ""),
     ("/alerts/{rule}/deliveries/00112233445566778899aabbccddeeff/retry", ""),

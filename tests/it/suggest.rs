@@ -209,9 +209,12 @@ fn a_key_press_counts_as_a_suggestion_and_not_as_a_request() {
         assert_eq!(response.status, 200);
         assert_eq!(
             response.header("ratelimit"),
-            Some(format!("\"suggestions\";r={left}").as_str())
+            Some(format!("\"day\";r=2, \"suggestions\";r={left}").as_str())
         );
-        assert_eq!(response.header("ratelimit-policy"), Some("\"suggestions\";q=3;w=60"));
+        assert_eq!(
+            response.header("ratelimit-policy"),
+            Some("\"day\";q=2;w=86400, \"suggestions\";q=3;w=60")
+        );
         assert_eq!(response.header("x-ratelimit-remaining"), Some("2"));
         assert_eq!(response.header("cache-control"), Some("private, max-age=60"));
         assert!(response.header("etag").is_some());

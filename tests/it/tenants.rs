@@ -172,7 +172,11 @@ impl Tenant {
                 // ingested.
                 !matches!(name.as_str(), "date" | "content-length" | "etag" | "x-request-id")
             })
-            .map(|(name, value)| format!("{name}: {}", self.plain_text(value)))
+            .map(|(name, value)| match (name.as_str(), value.split_once(", ")) {
+                // What is left of a minute depends on the clock.
+                ("ratelimit", Some((day, _))) => format!("{name}: {day}"),
+                _ => format!("{name}: {}", self.plain_text(value)),
+            })
             .collect();
         (response.status, headers, self.plain_text(response.text()))
     }
@@ -439,6 +443,7 @@ fn paths(world: &World) -> BTreeSet<String> {
         "/api/v1/alerts/{id}",
         "/api/v1/alerts/{id}/deliveries",
         "/api/v1/alerts/{id}/deliveries/{delivery}/retry",
+        "/api/v1/alerts/{id}/secrets",
         "/api/v1/alerts/{id}/test",
         "/unsubscribe/{delivery}",
         "/api/v1/domain/{name}/feedback",

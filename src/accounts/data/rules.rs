@@ -1,5 +1,6 @@
 //! The alert rules of one account.
 
+use std::iter;
 use std::sync::Arc;
 
 use compact_str::CompactString;
@@ -87,9 +88,23 @@ pub struct WebhookSecret {
     pub url: WebhookUrl,
     /// `whsec_` and 32 random bytes in base64.
     pub secret: Secret,
+    /// The secret before, and until when messages are signed with it too.
+    pub former: Option<(Secret, UnixMs)>,
 }
 
-row!(WebhookSecret { 1 url, 2 secret });
+row!(WebhookSecret { 1 url, 2 secret } optional { 3 former });
+
+impl WebhookSecret {
+    pub fn new(url: WebhookUrl, secret: Secret) -> WebhookSecret {
+        WebhookSecret { url, secret, former: None }
+    }
+
+    /// Returns the secrets that sign a message at this time: the present one, then the former one.
+    pub fn signing(&self, now: UnixMs) -> impl Iterator<Item = &Secret> {
+        let former = self.former.as_ref().filter(|(_, until)| now < *until);
+        iter::once(&self.secret).chain(former.map(|(secret, _)| secret))
+    }
+}
 
 /// Approximate size in memory of a rule without its texts, but with its outbox.
 const RULE_BYTES: u64 = 1_024;
@@ -162,5 +177,22 @@ impl Rules {
             self.by_age.remove(&(rule.created_at, id));
             self.bytes -= rule.bytes();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_former_secret_signs_until_its_time() {
+        let url = WebhookUrl::parse("https://hooks.example.com/").expect("a URL");
+        let at = |ms| UnixMs::new(ms).expect("a time");
+        let text = |secret: &Secret| secret.reveal().to_owned();
+        let mut secret = WebhookSecret::new(url, Secret::new("new".into()));
+        assert_eq!(secret.signing(at(0)).map(text).collect::<Vec<_>>(), ["new"]);
+        secret.former = Some((Secret::new("old".into()), at(1_000)));
+        assert_eq!(secret.signing(at(999)).map(text).collect::<Vec<_>>(), ["new", "old"]);
+        assert_eq!(secret.signing(at(1_000)).map(text).collect::<Vec<_>>(), ["new"]);
     }
 }

@@ -127,7 +127,7 @@ fn full_rule() -> Rule {
             Channel::Telegram { chat_id: "-100".into() },
             Channel::Chat(Chat { service: "slack".into(), hook: slack }),
         ],
-        secrets: vec![WebhookSecret { url, secret: Secret::new("whsec_AAAA".into()) }],
+        secrets: vec![WebhookSecret::new(url, Secret::new("whsec_AAAA".into()))],
         search: SearchId::new(9),
         ..rule()
     }

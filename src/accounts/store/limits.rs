@@ -30,15 +30,26 @@ impl Store {
     /// [`WriteError::TooManyWrites`].
     pub(crate) fn admit(&self, caller: &Caller) -> Result<(), WriteError> {
         let Some(Ceilings { rates, clock, .. }) = &self.0.ceilings else { return Ok(()) };
-        rates[caller.plan as usize].check_key(&caller.account).map_err(|refused| {
-            let wait = refused.wait_time_from(clock.now());
-            WriteError::TooManyWrites {
-                plan: caller.plan,
-                limit: self.limits(caller).writes_per_minute.get(),
-                // Rounded up, since a request one second early would be refused again.
-                retry_after_s: wait.as_secs() as i64 + 1,
+        match rates[caller.plan as usize].check_key(&caller.account) {
+            Ok(state) => caller.usage.note_writes_left(state.remaining_burst_capacity()),
+            Err(refused) => {
+                caller.usage.note_writes_left(0);
+                return Err(WriteError::TooManyWrites {
+                    plan: caller.plan,
+                    limit: self.limits(caller).writes_per_minute.get(),
+                    // Rounded up, since a request one second early would be refused again.
+                    retry_after_s: refused.wait_time_from(clock.now()).as_secs() as i64 + 1,
+                });
             }
-        })
+        }
+        Ok(())
+    }
+
+    /// Returns the writes of the minute that were left after the caller's last one; `None` before the
+    /// first, or without a limit.
+    pub fn writes_left(&self, caller: &Caller) -> Option<MinuteLeft> {
+        let limit = self.limits(caller).writes_per_minute.get();
+        caller.usage.writes_left().map(|remaining| MinuteLeft { limit, remaining })
     }
 
     /// Counts a completion of a typed text. Returns how many are left, and the limit a minute, or else the

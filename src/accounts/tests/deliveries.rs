@@ -148,7 +148,7 @@ fn a_match_is_queued_once_per_channel() {
         assert_eq!((*total, names), (1_000, vec![&name("name-2.com"), &name("name-0.com")]));
         assert_eq!(one.delivery.next_at(), Some(at(0)));
         let is_webhook = matches!(*one.delivery.channel, Channel::Webhook { .. });
-        assert_eq!(one.secret, is_webhook.then(|| rule.secrets[0].secret.clone()));
+        assert_eq!(one.secret, is_webhook.then(|| rule.secrets[0].clone()));
         let is_mail = *one.delivery.channel == Channel::Email;
         assert_eq!(one.unsubscribe.is_some(), is_mail);
         let token = one.unsubscribe.map(|token| token.reveal());

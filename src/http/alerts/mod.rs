@@ -18,10 +18,10 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::accounts::{
-    Caller, ChangedRule, Channel, NewRule, OffReason, Rule, RulePatch, SwitchedOff, UserData,
+    Caller, ChangedRule, Channel, NewRule, OffReason, Post, Rule, RulePatch, SwitchedOff, UserData,
     WebhookSecret,
 };
-use crate::body::{JsonBody, JsonInteger, Object, Patch, PostBody};
+use crate::body::{BarePost, JsonBody, JsonInteger, Object, Patch, PostBody};
 use crate::edge::error::Refusal;
 use crate::filter::{FilterRequest, FilterResponse};
 use crate::json;
@@ -203,17 +203,25 @@ impl SwitchedOffResponse {
 
 /// Secret that signs the messages of a webhook (Standard Webhooks).
 #[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 #[schema(as = WebhookSecret)]
 struct SecretResponse<'a> {
     #[schema(value_type = String)]
     url: &'a WebhookUrl,
     secret: &'a str,
+    /// Until when messages are also signed with the secret that this one replaced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, format = DateTime)]
+    former_until: Option<Timestamp>,
 }
 
 impl<'a> SecretResponse<'a> {
     fn all(secrets: &'a [WebhookSecret]) -> Vec<SecretResponse<'a>> {
-        let response =
-            |of: &'a WebhookSecret| SecretResponse { url: &of.url, secret: of.secret.reveal() };
+        let response = |of: &'a WebhookSecret| SecretResponse {
+            url: &of.url,
+            secret: of.secret.reveal(),
+            former_until: of.former.as_ref().map(|(_, until)| Timestamp(*until)),
+        };
         secrets.iter().map(response).collect()
     }
 }
@@ -243,6 +251,12 @@ pub struct OneRule<'a> {
     #[schema(value_type = String)]
     secret: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    secrets: Vec<SecretResponse<'a>>,
+}
+
+/// New secrets of all webhooks of a rule or the watchlist, which are not shown again.
+#[derive(Serialize, ToSchema)]
+pub struct ReplacedSecrets<'a> {
     secrets: Vec<SecretResponse<'a>>,
 }
 
@@ -475,6 +489,30 @@ pub async fn change_alert(
         rules::change(&app, &caller, id, compiles, parse).await?;
     let response = one_rule(&rule, &app.store.user_data(&caller), &new_secrets);
     Ok(response::not_stored(response))
+}
+
+/// `POST /api/v1/alerts/{id}/secrets`: replaces the secrets of a rule's webhooks.
+pub async fn replace_secrets(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    id: Result<Path<String>, PathRejection>,
+    BarePost(post): BarePost,
+) -> Result<Response, Refusal> {
+    Ok(replaced(&app, &caller, path_id(id, RuleId::parse)?, post).await?)
+}
+
+async fn replaced(
+    app: &App,
+    caller: &Caller,
+    rule: RuleId,
+    post: Post,
+) -> Result<Response, ApiError> {
+    let draft = app.store.replace_secrets(caller, rule, post).await?;
+    let receipt = |secrets: &Vec<WebhookSecret>| {
+        let secrets = SecretResponse::all(secrets);
+        response::receipt(StatusCode::OK, &ReplacedSecrets { secrets })
+    };
+    Ok(response::not_stored(response::posted(draft.respond(receipt).await?)))
 }
 
 /// `DELETE /api/v1/alerts/{id}`: removes a rule.

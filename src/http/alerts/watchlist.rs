@@ -229,6 +229,15 @@ pub async fn test_watch_alerts(
     Ok(response::posted(draft.respond(|deliveries| queued(deliveries)).await?))
 }
 
+/// `POST /api/v1/watchlist/alerts/secrets`: replaces the secrets of the webhooks.
+pub async fn replace_watch_secrets(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    BarePost(post): BarePost,
+) -> Result<Response, Refusal> {
+    Ok(super::replaced(&app, &caller, RuleId::WATCHLIST, post).await?)
+}
+
 /// `GET /api/v1/watchlist/alerts/deliveries`: the most recent messages, newest first.
 pub async fn list_watch_deliveries(
     State(app): State<App>,

@@ -70,6 +70,7 @@ pub fn routes() -> Router<Web> {
         .route("/alerts/{id}", get(show_rule).post(save))
         .route("/alerts/{id}/delete", get(confirm_delete).post(remove))
         .route("/alerts/{id}/test", post(test))
+        .route("/alerts/{id}/secrets", post(replace_secrets))
         .route("/alerts/{id}/pause", post(pause))
         .route("/alerts/{id}/resume", post(resume))
         .route("/alerts/{id}/deliveries/{delivery}/retry", post(retry))
@@ -338,6 +339,22 @@ async fn test(page: EditorPage) -> Result<Response, PageError> {
         err => err,
     });
     page.finish(queued, TESTED).await
+}
+
+/// `POST /alerts/{id}/secrets`: replaces the secrets of the webhooks, and shows the new ones.
+async fn replace_secrets(page: EditorPage) -> Result<Response, PageError> {
+    let rule = page.rule()?.id;
+    match replaced(&page.web, &page.member, rule).await {
+        Ok(response) => Ok(response),
+        Err(err) => page.finish::<()>(Err(err), TESTED).await,
+    }
+}
+
+/// Replaces the secrets of a rule or the watchlist.
+async fn replaced(web: &Web, member: &LoggedIn, rule: RuleId) -> Result<Response, ApiError> {
+    let post = repeatable_post(member.viewer.now);
+    let draft = web.app.store.replace_secrets(&member.caller, rule, post).await?;
+    Ok(rule::secrets(member, rule, &draft.finish().await?).into_response())
 }
 
 /// `POST /alerts/{id}/pause`.

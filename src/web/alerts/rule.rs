@@ -80,8 +80,18 @@ fn actions(rule: &Rule) -> Markup {
         div.actions {
             a.button.quiet href=(path("feed")) { "Feed" }
             form method="post" action=(path("test")) { button.quiet type="submit" { "Send test" } }
+            (new_secret(rule, &path("secrets")))
             form method="post" action=(path(what)) { button.quiet type="submit" { (word) } }
             a.button.danger href=(path("delete")) { "Delete" }
+        }
+    }
+}
+
+/// A button for new signing secrets, if there are webhooks.
+pub fn new_secret(rule: &Rule, path: &str) -> Markup {
+    html! {
+        @if !rule.secrets.is_empty() {
+            form method="post" action=(path) { button.quiet type="submit" { "New signing secret" } }
         }
     }
 }
@@ -198,10 +208,12 @@ fn changed(total: u32, changes: &[Arc<WatchedChange>]) -> Markup {
 
 /// Shows the signing secrets of new webhooks, once.
 pub fn secrets(member: &LoggedIn, rule: RuleId, secrets: &[WebhookSecret]) -> Markup {
+    let is_replaced = secrets.iter().any(|it| it.former.is_some());
     let (title, back) = match rule {
         RuleId::WATCHLIST => ("Settings saved", "Go to the settings"),
         _ => ("Rule saved", "Go to the rule"),
     };
+    let title = if is_replaced { "New signing secrets" } else { title };
     let is_one = secrets.len() == 1;
     Page::new(title, "The signing secrets of new webhooks, shown once.").at(NavItem::Alerts).styles(STYLES).show(
         Some(&member.viewer),
@@ -213,6 +225,7 @@ pub fn secrets(member: &LoggedIn, rule: RuleId, secrets: &[WebhookSecret]) -> Ma
                     (if is_one { "it is" } else { "they are" }) " not shown again. Your receiver uses "
                     (if is_one { "it" } else { "them" }) " to "
                     a href="/docs#webhooks" { "verify messages" } "."
+                    @if is_replaced { " For 24 hours, messages are also signed with the former one." }
                 }
                 @for (at, shown) in secrets.iter().enumerate() {
                     div.panel.secret {

@@ -12,7 +12,7 @@ use maud::{Markup, html};
 
 use super::channels::Channels;
 use super::form::RuleForm;
-use super::{list, requeue, rule, saved};
+use super::{list, replaced, requeue, rule, saved};
 use crate::Web;
 use crate::accounts::UserData;
 use crate::components::{counted, kind_word};
@@ -45,6 +45,7 @@ pub fn routes() -> Router<Web> {
     Router::new()
         .route(PATH, get(show).post(save))
         .route("/watchlist/alerts/test", post(test))
+        .route("/watchlist/alerts/secrets", post(replace_secrets))
         .route("/watchlist/alerts/deliveries/{delivery}/retry", post(retry))
 }
 
@@ -82,6 +83,7 @@ impl WatchAlertsPage {
                         h1 { "Watch alerts" }
                         div.actions {
                             form method="post" action="/watchlist/alerts/test" { button.quiet type="submit" { "Send test" } }
+                            (rule::new_secret(sender, "/watchlist/alerts/secrets"))
                         }
                     }
                     (notice::shown(&NOTICES, query))
@@ -232,6 +234,15 @@ async fn test(State(web): State<Web>, member: LoggedIn) -> Result<Response, Page
         Err(err) => Err(err),
     };
     page.finish(queued.map_err(ApiError::from), TESTED)
+}
+
+/// `POST /watchlist/alerts/secrets`: replaces the secrets of the webhooks, and shows the new ones.
+async fn replace_secrets(State(web): State<Web>, member: LoggedIn) -> Result<Response, PageError> {
+    let page = WatchAlertsPage::new(web, member);
+    match replaced(&page.web, &page.member, RuleId::WATCHLIST).await {
+        Ok(response) => Ok(response),
+        Err(err) => page.finish::<()>(Err(err), SAVED),
+    }
 }
 
 /// `POST /watchlist/alerts/deliveries/{delivery}/retry`.

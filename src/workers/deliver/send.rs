@@ -19,6 +19,7 @@ use crate::outbound::telegram::Bot;
 use crate::outbound::webhook;
 use crate::outbound::{Failure, SendError};
 use crate::vocab::ids::{RuleId, UnsubscribeToken};
+use crate::vocab::time::UnixMs;
 use crate::vocab::url::WebhookUrl;
 use crate::vocab::watched_change::WatchedChange;
 use crate::workers::deliver::queue::{Health, Target};
@@ -85,7 +86,8 @@ impl Senders {
                 let secret = pending.secret.as_ref().ok_or_else(|| not_configured("its secret"))?;
                 let id = format!("msg_{}", alert.delivery_id);
                 let body = alert.json();
-                let message = webhook::Message { url, secret, id: &id, body };
+                let secrets = secret.signing(UnixMs::from_instant(now)).collect();
+                let message = webhook::Message { url, secrets, id: &id, body };
                 webhook::send(&self.webhooks, message, now).await
             }
             Channel::Email => {

@@ -6,11 +6,13 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use chrono::{DateTime, Utc};
 use serde_json::json;
 
-use super::{WAIT_MAX, World};
+use super::{PATH, WAIT_MAX, World};
 use crate::common::receiver::{Receiver, Reply, Seen};
 use crate::common::{tools, wait};
+use dropdex::vocab::clock::Clock;
 
 /// Returns a message of the real server, and the secret it is signed with.
 fn message() -> (Seen, String) {
@@ -50,8 +52,8 @@ fn forgeries(seen: &Seen) -> Vec<(&'static str, Seen)> {
     ]
 }
 
-#[test]
-fn the_reference_library_accepts_only_genuine_messages() {
+/// Returns what the reference library makes of a message: its type, or why it is refused.
+fn verify(seen: &Seen, secret: &str) -> String {
     const VERIFY: &str = "\
 import json, sys
 from standardwebhooks import Webhook, WebhookVerificationError
@@ -61,23 +63,50 @@ try:
 except WebhookVerificationError as error:
     print('refused:', error)
 ";
-    let (seen, secret) = message();
-    let verify = |seen: &Seen, secret: &str| {
-        let headers: serde_json::Map<_, _> =
-            seen.headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
-        let given = json!({"secret": secret, "body": seen.text(), "headers": headers});
-        let mut child = Command::new(tools::python())
-            .args(["-c", VERIFY])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("Python can be run");
-        let mut stdin = child.stdin.take().expect("piped");
-        stdin.write_all(given.to_string().as_bytes()).expect("it reads");
-        drop(stdin);
-        let output = child.wait_with_output().expect("it ends");
-        String::from_utf8(output.stdout).expect("UTF-8").trim().to_owned()
+    let headers: serde_json::Map<_, _> =
+        seen.headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    let given = json!({"secret": secret, "body": seen.text(), "headers": headers});
+    let mut child = Command::new(tools::python())
+        .args(["-c", VERIFY])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("Python can be run");
+    let mut stdin = child.stdin.take().expect("piped");
+    stdin.write_all(given.to_string().as_bytes()).expect("it reads");
+    drop(stdin);
+    let output = child.wait_with_output().expect("it ends");
+    String::from_utf8(output.stdout).expect("UTF-8").trim().to_owned()
+}
+
+#[test]
+fn a_message_is_signed_with_the_former_secret_too() {
+    let receiver = Receiver::https(&["127.0.0.1"], |_, _| Reply::status(200));
+    let mut world = World::new("", &[&receiver]);
+    let (rule, former) = world.webhook("drops", &receiver.url("/hook"));
+    let path = format!("{PATH}/{rule}/secrets");
+    let replace = |world: &mut World| {
+        let answer = world.client.request("POST", &path, &[("Idempotency-Key", "once")]);
+        assert_eq!((answer.status, answer.header("cache-control")), (200, Some("no-store")));
+        answer.json()["secrets"][0].clone()
     };
+    let secret = replace(&mut world);
+    assert_eq!(replace(&mut world), secret, "a repeated request replaces nothing");
+    assert_eq!(secret["url"], receiver.url("/hook"));
+    let until = secret["formerUntil"].as_str().and_then(|it| it.parse::<DateTime<Utc>>().ok());
+    let hours = (until.expect("a time") - Clock::system().now()).num_minutes() as f64 / 60.0;
+    assert!((23.5..24.5).contains(&hours), "{secret}");
+    world.list();
+    let seen = receiver.wait_for(1).remove(0);
+    assert_eq!(seen.header("webhook-signature").split(' ').count(), 2);
+    for secret in [&former, secret["secret"].as_str().expect("text")] {
+        assert_eq!(verify(&seen, secret), "alert.matched");
+    }
+}
+
+#[test]
+fn the_reference_library_accepts_only_genuine_messages() {
+    let (seen, secret) = message();
     assert_eq!(verify(&seen, &secret), "alert.matched");
     for (what, forged) in forgeries(&seen) {
         assert!(verify(&forged, &secret).starts_with("refused:"), "{what}");

@@ -25,6 +25,7 @@ const FORMS: &[(&str, &[(&str, &str)])] = &[
     ("/watchlist/feed/revoke", &[]),
     ("/watchlist/alerts", &[("zone", "UTC")]),
     ("/watchlist/alerts/test", &[]),
+    ("/watchlist/alerts/secrets", &[]),
     ("/watchlist/bell", &[("mute", "solar.com")]),
     ("/account/facts", &[]),
     ("/account/facts/mapping", &[("fingerprint", "0011223344556677"), ("column", "domain")]),

@@ -169,8 +169,21 @@ fn rules_can_be_created_read_changed_and_deleted() {
     alert["channels"][0]["url"] = json!("https://8.8.8.8:8443/");
     assert_eq!(body["alert"].take(), alert);
 
+    let replaced = client.request("POST", &format!("{one}/secrets"), &[]);
+    assert_eq!(
+        replaced.header("ratelimit-policy").map(|it| it.contains("\"writes\";q=")),
+        Some(true)
+    );
+    let secrets = replaced.json()["secrets"].take();
+    assert_eq!(column(&secrets, "url"), ["https://8.8.8.8:8443/", "https://new.example.com/"]);
+    assert_ne!(secrets[1]["secret"], body["secret"]);
+    // What comes next keeps the new secrets.
+    assert_eq!(client.send("PATCH", &one, &json!({"active": true})).json()["secrets"], Value::Null);
+
     let (status, body) = client.request("DELETE", &one, &[]).answer();
     assert_eq!((status, body), (200, json!({"id": id, "deleted": true})));
+    let gone = client.request("POST", &format!("{one}/secrets"), &[]).answer();
+    assert_eq!(gone, (404, error("not found")));
     for method in ["GET", "DELETE"] {
         assert_eq!(client.request(method, &one, &[]).answer(), (404, error("not found")));
     }

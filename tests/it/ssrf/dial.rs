@@ -45,7 +45,7 @@ impl Caller {
     fn call(&self, url: &str) -> Result<(), SendError> {
         let url = WebhookUrl::from_stored(url.to_owned());
         let secret = Secret::new("whsec_AAAA".into());
-        let message = Message { url: &url, secret: &secret, id: "msg_1", body: "{}".into() };
+        let message = Message { url: &url, secrets: vec![&secret], id: "msg_1", body: "{}".into() };
         self.runtime.block_on(webhook::send(&self.client, message, Clock::system().now()))
     }
 

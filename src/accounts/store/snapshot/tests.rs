@@ -405,7 +405,7 @@ fn all_other_rows_round_trip() {
 fn watching() -> Frozen {
     let url = WebhookUrl::from_stored("https://hooks.example.com/x".to_owned());
     let secret = Secret::new("whsec_AA==".to_owned());
-    let secrets = vec![WebhookSecret { url: url.clone(), secret }];
+    let secrets = vec![WebhookSecret::new(url.clone(), secret)];
     let channels = vec![Channel::Email, Channel::Webhook { url }];
     let hour = |hour| Hour::new(hour).expect("an hour");
     let alerts = WatchAlerts {

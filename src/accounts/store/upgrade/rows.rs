@@ -81,7 +81,6 @@ rows! {
         kinds: ChangeKinds, digest: Option<Hour>, quiet: Option<Quiet>, zone: Zone,
     }
     EntryAlerts in watch_alerts { kinds: ChangeKinds, channels: Vec<CompactString> }
-    WebhookSecret in rules { url: WebhookUrl, secret: Secret }
     Feed in feeds { of: FeedOf, digest: TokenDigest, created: Day }
     KeptResponse in responses {
         key: [u8; 16], fingerprint: [u8; 32], at: UnixMs, status: u16, body: Box<[u8]>,
@@ -100,6 +99,18 @@ rows! {
     Lead in nodes { term: u64, node: Option<CompactString> }
     Publication in nodes { generation: u64, list: [u8; 32] }
     ChangeProgress in progress { began: UnixMs, through: u64, ahead: Option<(u64, AccountId)> }
+}
+
+#[derive(Deserialize)]
+pub struct WebhookSecret {
+    url: WebhookUrl,
+    secret: Secret,
+}
+
+impl From<WebhookSecret> for rules::WebhookSecret {
+    fn from(row: WebhookSecret) -> rules::WebhookSecret {
+        rules::WebhookSecret::new(row.url, row.secret)
+    }
 }
 
 #[derive(Deserialize)]
