@@ -1,6 +1,8 @@
 //! The OpenAPI document: valid, the same from the command and over HTTP, complete, and consistent
 //! with the server's responses, according to third-party validators (`tests/it/openapi/check.py`).
 
+mod compat;
+
 use std::collections::BTreeSet;
 use std::env;
 use std::fs;
@@ -34,6 +36,24 @@ fn no_member_changes_unnoticed() {
         kept == printed,
         "the document changed: {differs:?}; if it is meant, \
          DROPDEX_BLESS=1 cargo test --test it openapi::"
+    );
+}
+
+/// The document of the last release (`data/docs/stability.md`).
+const RELEASED: &str = "tests/golden/openapi-released.json";
+
+#[test]
+fn a_difference_that_breaks_clients_is_named() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| fs::read_to_string(root.join(path)).expect("the file");
+    let parse = |path: &str| serde_json::from_str::<Value>(&read(path)).expect("JSON");
+    let changes = read("data/docs/api-changes.md");
+    let mut unnamed = compat::breaking(&parse(RELEASED), &parse(GOLDEN));
+    unnamed.retain(|line| !changes.contains(line.as_str()));
+    assert!(
+        unnamed.is_empty(),
+        "keep what clients rely on, or name each line in data/docs/api-changes.md:\n{}",
+        unnamed.join("\n")
     );
 }
 
@@ -374,11 +394,14 @@ fn watches(all: &mut Answers, owner: &mut Client) {
         "kinds": ["rescored"], "channels": [hook], "digestHour": 8,
         "quietHours": {"from": 22, "to": 7}, "timeZone": "Europe/Berlin",
     });
-    for body in [full, json!({"kinds": []}), json!({"kinds": [], "channels": []})] {
+    for body in [full.clone(), json!({"kinds": []}), json!({"kinds": [], "channels": []})] {
         all.send(owner, "PUT", (alerts, alerts), &body);
     }
     let test = &*format!("{alerts}/test");
     all.send(owner, "POST", (test, test), &json!({}));
+    all.send(owner, "PUT", (alerts, alerts), &full);
+    let secrets = &*format!("{alerts}/secrets");
+    all.send(owner, "POST", (secrets, secrets), &json!({}));
     let mail = json!({"kinds": [], "channels": [{"type": "email"}]});
     all.send(owner, "PUT", (alerts, alerts), &mail);
     let queued = all.send(owner, "POST", (test, test), &json!({}));
@@ -441,6 +464,8 @@ fn rules(all: &mut Answers, owner: &mut Client) {
     {
         all.send(owner, "POST", backtest, &body);
     }
+    let secrets = ("/api/v1/alerts/{id}/secrets", &*format!("{target}/secrets"));
+    all.send(owner, "POST", secrets, &json!({}));
     let test = ("/api/v1/alerts/{id}/test", &*format!("{target}/test"));
     let queued = all.send(owner, "POST", test, &json!({}));
     let deliveries = "/api/v1/alerts/{id}/deliveries";

@@ -41,6 +41,8 @@ const SOURCES: &[(&str, &str)] = &[
     ("api", include_str!("../../../data/docs/api.md")),
     ("queries", include_str!("../../../data/docs/queries.md")),
     ("clients", include_str!("../../../data/docs/clients.md")),
+    ("api-changes", include_str!("../../../data/docs/api-changes.md")),
+    ("stability", include_str!("../../../data/docs/stability.md")),
     ("agents", include_str!("../../../data/docs/agents.md")),
     ("metrics", include_str!("../../../data/docs/metrics.md")),
     ("score", include_str!("../../../data/docs/score.md")),
