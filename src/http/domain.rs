@@ -1,5 +1,7 @@
 //! `/api/v1/domain/{name}`: the dossier of a name, and the caller's vote on it.
 
+use std::borrow::Cow;
+
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
@@ -42,6 +44,9 @@ use crate::watchlist::AvailabilityResponse;
 pub struct DossierResponse<'a> {
     #[schema(value_type = String)]
     domain: &'a DomainName,
+    /// Its Unicode form; equal to the name unless it is an IDN.
+    #[schema(value_type = String)]
+    unicode: Cow<'a, str>,
     tld: &'a str,
     length: u8,
     /// Score, even if the name never dropped or was registered again.
@@ -255,6 +260,7 @@ pub async fn find_domain(
     let fact = |(source, column, fact)| DossierFact::new(source, column, fact, returned);
     let body = json::json_bytes(&DossierResponse {
         domain: &domain,
+        unicode: domain.unicode(),
         tld: dossier.tld,
         length: dossier.length,
         dqs: dossier.dqs,

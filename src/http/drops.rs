@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::{Request, State};
-use axum::http::header::LINK;
-use axum::http::{HeaderValue, Uri};
+use axum::http::Uri;
 use axum::response::Response;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
@@ -25,6 +24,7 @@ use crate::parse;
 use crate::query::narrow::{self, Scope};
 use crate::query::params::{Limits, Params};
 use crate::query::request::FACT_SORT;
+use crate::response::link_next;
 use crate::rows::{
     DROP_JSON_BYTES, DROP_MEMBERS, JsonArray, Member, members, push_day, push_drops,
     push_json_text, tlds_json,
@@ -76,7 +76,6 @@ pub async fn list_drops(
     });
     let facets_us = asked.facets.len() as u32 * FACET_US;
     let cost_us = index.drops_cost_us(&asked.filter, as_of, asked.counting) + facets_us;
-    let uri = request.uri().clone();
     let scans = asked.filter.common.label.has_text() || !used.is_empty() || !asked.facts.is_empty();
     let make = move || {
         app.facts.join(&index, &used)?;
@@ -87,7 +86,7 @@ pub async fn list_drops(
         };
         let of_facts = asked.fact_facets.iter().map(count).collect::<Result<_, ApiError>>()?;
         let response = DropsResponse::new(&asked, &page, facets, of_facts);
-        let next = response.next_cursor.as_ref().map(|cursor| next_link(&uri, cursor));
+        let next = response.next_cursor.clone();
         let body = response.into_json();
         timer.finish(page.count() as usize, &asked.filter);
         Ok((body, next))
@@ -96,8 +95,8 @@ pub async fn list_drops(
     let found = found.map_err(|err| err.narrowed(|| narrowing(request.uri(), LIMITS, as_of.today)));
     let (body, next) = found?;
     let mut response = json::json_response(body);
-    if let Some(link) = next.and_then(|link| HeaderValue::try_from(link).ok()) {
-        response.headers_mut().insert(LINK, link);
+    if let Some(cursor) = next {
+        link_next(&mut response, request.uri(), ("cursor", &cursor));
     }
     Ok(tag.on(response))
 }
@@ -154,18 +153,6 @@ impl DropsRequest {
 pub fn narrowing(uri: &Uri, limits: Limits, today: Day) -> Option<String> {
     let filter = cursor::page(&Params::new(uri.query()), limits, today).ok()?;
     Some(narrow::advice(&filter.common, Scope::Drops))
-}
-
-/// Returns the value of `Link` for the page after a cursor (RFC 8288).
-pub fn next_link(uri: &Uri, cursor: &str) -> String {
-    let kept = |pair: &&str| {
-        let name = pair.split_once('=').map_or(*pair, |(name, _)| name);
-        !pair.is_empty() && !matches!(name, "cursor" | "offset")
-    };
-    let query = uri.query().unwrap_or_default().split('&').filter(kept);
-    let cursor = format!("cursor={cursor}");
-    let query: Vec<&str> = query.chain([cursor.as_str()]).collect();
-    format!("<{}?{}>; rel=\"next\"", uri.path(), query.join("&"))
 }
 
 /// A page of the ranked drop list.

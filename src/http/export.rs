@@ -6,13 +6,12 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
-use axum::http::header::LINK;
-use axum::http::{HeaderValue, Uri};
+use axum::http::Uri;
 use axum::response::Response;
 
 use crate::accounts::Claim;
 use crate::cursor::{self, QueryDigest};
-use crate::drops::{narrowing, next_link};
+use crate::drops::narrowing;
 use crate::edge::csv::{DROPS_CSV_HEADER, cell, csv_header, push_drop_csv, user_cell};
 use crate::edge::error::Refusal;
 use crate::edge::etag;
@@ -25,6 +24,7 @@ use crate::index::query::rows::DropRow;
 use crate::parse;
 use crate::query::error::BadParameter;
 use crate::query::params::{Limits, Params};
+use crate::response::link_next;
 use crate::rows::{EXPORT_MEMBERS, members, push_drop, push_drop_columns};
 use crate::service::app::App;
 use crate::service::error::ApiError;
@@ -139,9 +139,8 @@ pub async fn export_drops(
         Ok(())
     });
     let mut response = file_response("drops", format, as_of.today, body, &allowance);
-    let next = next.map(|cursor| next_link(&uri, &cursor));
-    if let Some(link) = next.and_then(|link| HeaderValue::try_from(link).ok()) {
-        response.headers_mut().insert(LINK, link);
+    if let Some(cursor) = next {
+        link_next(&mut response, &uri, ("cursor", &cursor));
     }
     Ok(etag::from_generation(&served, response))
 }

@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::header::{
-    ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, LINK,
+    ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE,
 };
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -24,6 +24,7 @@ use crate::json::{json_bytes, json_response};
 use crate::params::path_id;
 use crate::query::params::{Limits, Paging, Params};
 use crate::response::Timestamp;
+use crate::response::with_next;
 use crate::service::app::App;
 use crate::service::error::ApiError;
 use crate::service::work;
@@ -119,17 +120,11 @@ pub async fn list_files(
         let all: Vec<FileRow> = allowed.flat_map(rows_of).collect();
         let (total, Paging { limit, offset }) = (all.len(), page);
         let files: Vec<FileRow> = page.rows(all.into_iter()).collect();
-        let next = offset as usize + files.len();
-        let link =
-            (next < total).then(|| format!("<{PATH}?limit={limit}&offset={next}>; rel=\"next\""));
-        Ok((json_bytes(&FileList { count: files.len(), total, limit, offset, files })?, link))
+        Ok((json_bytes(&FileList { count: files.len(), total, limit, offset, files })?, total))
     };
-    let (body, link) = work::run_aside(read).await?;
-    let mut response = json_response(body);
+    let (body, total) = work::run_aside(read).await?;
+    let mut response = with_next(json_response(body), &uri, page, total);
     rate_limit_headers(&allowance, response.headers_mut());
-    if let Some(link) = link.and_then(|link| HeaderValue::try_from(link).ok()) {
-        response.headers_mut().insert(LINK, link);
-    }
     Ok(response)
 }
 

@@ -1,8 +1,8 @@
 //! `/api/v1/hidden`: names that the caller does not want to see in lists.
 
 use axum::extract::{RawQuery, State};
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -69,14 +69,15 @@ pub struct ShowResponse {
 pub async fn list_hidden(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    RawQuery(query): RawQuery,
-) -> Result<Json<HiddenResponse>, Refusal> {
-    let page = Params::new(query.as_deref()).page(LIMITS, HIDDEN_MAX)?;
+    uri: Uri,
+) -> Result<Response, Refusal> {
+    let page = Params::new(uri.query()).page(LIMITS, HIDDEN_MAX)?;
     let owned = app.store.user_data(&caller);
     let hidden: Vec<_> = page.rows(owned.hidden()).cloned().collect();
     let (limit, offset) = (page.limit, page.offset);
     let total = owned.hidden_count();
-    Ok(Json(HiddenResponse { count: hidden.len(), total, limit, offset, hidden }))
+    let list = HiddenResponse { count: hidden.len(), total, limit, offset, hidden };
+    Ok(response::with_next(Json(list).into_response(), &uri, page, total))
 }
 
 /// `POST /api/v1/hidden`: hides 1 to 1,000 names.

@@ -1,10 +1,12 @@
 //! `/api/v1/portfolio`: the caller's backorder claims.
 
+use std::borrow::Cow;
+
 use std::sync::Arc;
 
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, RawQuery, State};
-use axum::http::StatusCode;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
@@ -40,6 +42,9 @@ struct ClaimResponse<'a> {
     id: ClaimId,
     #[schema(value_type = String)]
     domain: &'a DomainName,
+    /// Its Unicode form; equal to the name unless it is an IDN.
+    #[schema(value_type = String)]
+    unicode: Cow<'a, str>,
     tld: &'a str,
     status: ClaimStatus,
     #[schema(required)]
@@ -87,6 +92,7 @@ impl<'a> ClaimResponse<'a> {
         ClaimResponse {
             id: claim.id,
             domain: &claim.domain,
+            unicode: claim.domain.unicode(),
             tld: claim.domain.tld(),
             status: claim.status,
             registrar: claim.registrar.as_deref(),
@@ -111,6 +117,9 @@ impl<'a> ClaimResponse<'a> {
 pub struct ClaimList<'a> {
     #[schema(value_type = u32)]
     count: usize,
+    /// Claims that pass the filters, on all pages.
+    #[schema(value_type = u32)]
+    total: usize,
     limit: u32,
     offset: u32,
     claims: Vec<ClaimResponse<'a>>,
@@ -271,16 +280,19 @@ impl TryFrom<ClaimPatchRequest> for ClaimPatch {
 pub async fn list_claims(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    RawQuery(query): RawQuery,
+    uri: Uri,
 ) -> Result<Response, Refusal> {
-    let filter = ClaimFilter::parse(Params::new(query.as_deref()), LIMITS)?;
+    let filter = ClaimFilter::parse(Params::new(uri.query()), LIMITS)?;
     let owned: Arc<UserData> = app.store.user_data(&caller);
-    let body = work::run(claims_cost_us(&owned), move || {
+    let page = filter.page();
+    let found = work::run(claims_cost_us(&owned), move || {
         let claims: Vec<_> = filter.page_of(&owned).map(ClaimResponse::new).collect();
-        let Paging { limit, offset } = filter.page();
-        json::json_bytes(&ClaimList { count: claims.len(), limit, offset, claims })
+        let (total, Paging { limit, offset }) = (filter.matching(&owned).count(), page);
+        let list = ClaimList { count: claims.len(), total, limit, offset, claims };
+        Ok((json::json_bytes(&list)?, total))
     });
-    Ok(json::json_response(body.await?))
+    let (body, total) = found.await?;
+    Ok(response::with_next(json::json_response(body), &uri, page, total))
 }
 
 /// `GET /api/v1/portfolio/{id}`: one claim.

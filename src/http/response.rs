@@ -1,10 +1,11 @@
 //! Building blocks of JSON responses to writes.
 
 use std::convert::Infallible;
+use std::fmt::Display;
 
 use axum::body::{Body, Bytes};
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LINK, LOCATION};
+use axum::http::{HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, StreamExt};
 use serde::{Serialize, Serializer};
@@ -13,6 +14,7 @@ use utoipa::ToSchema;
 use crate::accounts::{Answered, Receipt};
 use crate::edge::class::EVENT_STREAM;
 use crate::json::json_response;
+use crate::query::params::Paging;
 use crate::service::receipt::added_id;
 use crate::vocab::time::UnixMs;
 
@@ -79,6 +81,32 @@ pub fn posted<T>(answered: Answered<T>) -> Response {
         response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     }
     response
+}
+
+/// Names the page after this one in `Link` (RFC 8288), if the list has further rows.
+pub fn with_next(mut response: Response, uri: &Uri, page: Paging, total: usize) -> Response {
+    let next = page.offset as usize + page.limit as usize;
+    if next < total {
+        link_next(&mut response, uri, ("offset", &next));
+    }
+    response
+}
+
+/// Names the next page in `Link`: the same query with another `cursor` or `offset`.
+pub fn link_next(response: &mut Response, uri: &Uri, (name, value): (&str, &dyn Display)) {
+    let kept = |pair: &&str| {
+        let name = pair.split_once('=').map_or(*pair, |(name, _)| name);
+        !pair.is_empty() && !matches!(name, "cursor" | "offset")
+    };
+    let mut link = format!("<{}?", uri.path());
+    for pair in uri.query().unwrap_or_default().split('&').filter(kept) {
+        link.push_str(pair);
+        link.push('&');
+    }
+    link.push_str(&format!("{name}={value}>; rel=\"next\""));
+    if let Ok(link) = HeaderValue::try_from(link) {
+        response.headers_mut().insert(LINK, link);
+    }
 }
 
 /// Prevents caches from storing a response that contains a secret.

@@ -31,6 +31,7 @@ named_enum! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Member {
         Name = "name",
+        Unicode = "unicode",
         Tld = "tld",
         Length = "length",
         Dqs = "dqs",
@@ -138,6 +139,8 @@ pub fn push_search_results(page: &SearchPage<'_>, out: &mut Vec<u8>) {
 fn push_search_result(row: &SearchRow<'_>, out: &mut Vec<u8>) {
     push(out, "{\"domain\":\"");
     push(out, row.domain);
+    push(out, "\",\"unicode\":\"");
+    push(out, &row.unicode);
     push(out, "\",\"tld\":\"");
     push(out, row.tld);
     push(out, "\",\"length\":");
@@ -183,6 +186,7 @@ pub fn push_drop(row: &DropRow<'_>, members: &[Member], out: &mut Vec<u8>) {
 fn push_value(row: &DropRow<'_>, member: Member, out: &mut Vec<u8>) {
     match member {
         Member::Name => push_word(out, Some(row.name)),
+        Member::Unicode => push_word(out, Some(&row.unicode)),
         Member::Tld => push_word(out, Some(row.tld)),
         Member::Length => push_number(out, row.length),
         Member::Dqs => push_number(out, row.dqs.points()),
@@ -289,6 +293,7 @@ pub fn push_drop_columns(row: &DropRow<'_>, members: &[Member], out: &mut Vec<u8
         }
         match member {
             Member::Name => push(out, row.name),
+            Member::Unicode => push(out, &row.unicode),
             Member::Tld => push(out, row.tld),
             Member::Stage => push(out, row.stage.as_str()),
             Member::DropDate => push_day(out, row.drop_date),
@@ -591,6 +596,7 @@ mod tests {
                 let scored = Scorer::shared().score(&name, Spread::of(spread), &mut scratch);
                 let row = DropRow {
                     name: name.as_str(),
+                    unicode: name.unicode(),
                     tld: name.tld(),
                     length: name.length(),
                     dqs: scored.dqs,
@@ -622,7 +628,7 @@ mod tests {
                 assert_eq!(
                     output_of(|out| push_drop(&row, DROP_MEMBERS, out)),
                     format!(
-                        "{{\"name\":\"{domain}\",\"tld\":\"{tld}\",\"length\":{length},\
+                        "{{\"name\":\"{domain}\",\"unicode\":\"{}\",\"tld\":\"{tld}\",\"length\":{length},\
                          \"dqs\":{dqs},\"explanation\":{explanation},\"signals\":{signals},\
                          \"stage\":\"pending-delete\",\"dropDate\":\"2026-03-15\",\
                          \"releaseDate\":\"2026-04-19\",\
@@ -631,7 +637,7 @@ mod tests {
                          \"language\":{language},\"kind\":\"{}\",\"otherTlds\":12,\
                          \"dropCount\":2,\"listedAt\":\"2026-03-16T01:02:03.045Z\",\
                          \"popularityRank\":12345,\"suffixRank\":0.4,\"typoOf\":null,\"expectedTaken\":31}}",
-                        scored.signals.kind
+                        row.unicode, scored.signals.kind
                     )
                 );
                 let some = [Member::ReleaseDate, Member::Signals];
@@ -673,6 +679,7 @@ mod tests {
                 });
                 let row = SearchRow {
                     domain: "solar.com",
+                    unicode: "solar.com".into(),
                     tld: "com",
                     length: 5,
                     current_status: status,
@@ -683,7 +690,7 @@ mod tests {
                 assert_eq!(
                     output_of(|out| push_search_result(&row, out)),
                     format!(
-                        "{{\"domain\":\"solar.com\",\"tld\":\"com\",\"length\":5,\
+                        "{{\"domain\":\"solar.com\",\"unicode\":\"solar.com\",\"tld\":\"com\",\"length\":5,\
                          \"currentStatus\":\"{word}\",\"dqs\":80,\"stage\":\"catchable\",\
                          \"latestDrop\":{expected_drop}}}"
                     )

@@ -16,7 +16,9 @@ use crate::index::query::rows::SearchRow;
 use crate::json;
 use crate::json::{push_flag, push_member};
 use crate::parse;
+use crate::query::params::Paging;
 use crate::query::params::Params;
+use crate::response::with_next;
 use crate::rows::{SEARCH_JSON_BYTES, push_json_text, push_search_results};
 use crate::service::app::App;
 use crate::service::app::Now;
@@ -44,6 +46,7 @@ pub async fn search_names(
     if let Some(not_modified) = tag.not_modified(request.headers()) {
         return Ok(not_modified);
     }
+    let paging = Paging { limit: filter.limit, offset: filter.offset };
     let timer = QueryTimer::start(if filter.is_prefix_alone() {
         QueryKind::Prefix
     } else {
@@ -57,15 +60,16 @@ pub async fn search_names(
         let page = searched.search(&filter, as_of);
         let body = SearchResponse::new(&query, &filter, &page).into_json();
         timer.finish(page.count() as usize, &filter);
-        Ok(body)
+        Ok((body, page.total as usize))
     };
     let body = work::run_or_scan(scans, cost_us, make).await;
     let narrowing = || {
         let (_, filter) = Params::new(request.uri().query()).search(as_of.today).ok()?;
         Some(index.narrowing(&filter))
     };
-    let body = body.map_err(|err| err.narrowed(narrowing))?;
-    Ok(tag.on(json::json_response(body)))
+    let (body, total) = body.map_err(|err| err.narrowed(narrowing))?;
+    let response = with_next(json::json_response(body), request.uri(), paging, total);
+    Ok(tag.on(response))
 }
 
 /// A page of search results: exact matches first, then by score.

@@ -1,8 +1,8 @@
 //! `/api/v1/searches`: the caller's saved searches.
 
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, RawQuery, State};
-use axum::http::StatusCode;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
@@ -96,6 +96,9 @@ pub struct OneSearch<'a> {
 pub struct SearchList<'a> {
     #[schema(value_type = u32)]
     count: usize,
+    /// Number on all pages.
+    #[schema(value_type = u32)]
+    total: usize,
     limit: u32,
     offset: u32,
     searches: Vec<SearchResponse<'a>>,
@@ -147,11 +150,12 @@ pub async fn list_searches(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Extension(now): Extension<Now>,
-    RawQuery(query): RawQuery,
+    uri: Uri,
 ) -> Result<Response, Refusal> {
-    let page = Params::new(query.as_deref()).page(LIMITS, ENTRIES_OFFSET_MAX)?;
+    let page = Params::new(uri.query()).page(LIMITS, ENTRIES_OFFSET_MAX)?;
     let owned = app.store.user_data(&caller);
     let (index, as_of) = (app.live.current(), app.as_of(now));
+    let total = owned.searches().count();
     let body = work::scan(move || {
         let rows = page.rows(owned.searches());
         let response = |search| {
@@ -159,9 +163,9 @@ pub async fn list_searches(
         };
         let searches = rows.map(|search| response(search)).collect::<Result<Vec<_>, ApiError>>()?;
         let (count, limit, offset) = (searches.len(), page.limit, page.offset);
-        json::json_bytes(&SearchList { count, limit, offset, searches })
+        json::json_bytes(&SearchList { count, total, limit, offset, searches })
     });
-    Ok(json::json_response(body.await?))
+    Ok(response::with_next(json::json_response(body.await?), &uri, page, total))
 }
 
 /// `POST /api/v1/searches`: saves a search.

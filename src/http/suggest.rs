@@ -20,7 +20,7 @@ use crate::rows::{JsonArray, push_json_text};
 use crate::service::app::{App, Now};
 use crate::service::work;
 use crate::vocab::dqs::Dqs;
-use crate::vocab::name::{A_LABEL, to_unicode};
+use crate::vocab::name::to_unicode;
 use crate::vocab::stage::Stage;
 
 /// Bytes to reserve for a row.
@@ -91,9 +91,7 @@ fn push_row(out: &mut Vec<u8>, suggestion: &Suggestion<'_>) {
     out.extend_from_slice(b"{\"name\":");
     push_json_text(out, suggestion.domain);
     out.extend_from_slice(b",\"unicode\":");
-    let is_plain = !suggestion.domain.contains(A_LABEL);
-    let unicode = if is_plain { suggestion.domain.into() } else { to_unicode(suggestion.domain) };
-    push_json_text(out, &unicode);
+    push_json_text(out, &to_unicode(suggestion.domain));
     push_member(out, "dqs", suggestion.dqs.points().into());
     out.extend_from_slice(b",\"stage\":");
     match suggestion.stage {

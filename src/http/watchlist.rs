@@ -1,8 +1,10 @@
 //! `/api/v1/watchlist`: the names that the caller watches, joined with the index on reading.
 
+use std::borrow::Cow;
+
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, State};
-use axum::http::StatusCode;
+use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
@@ -40,6 +42,9 @@ const LIMITS: Limits = Limits { default: OWNED_LIMIT_DEFAULT, max: OWNED_LIMIT_M
 pub struct WatchResponse<'a> {
     #[schema(value_type = String)]
     domain: &'a DomainName,
+    /// Its Unicode form; equal to the name unless it is an IDN.
+    #[schema(value_type = String)]
+    unicode: Cow<'a, str>,
     source: WatchSource,
     #[schema(required)]
     rdap_observed_state: Option<&'static str>,
@@ -144,6 +149,7 @@ impl<'a> WatchResponse<'a> {
         let release = row.release_time();
         WatchResponse {
             domain: row.name(),
+            unicode: row.name().unicode(),
             source: row.source(),
             rdap_observed_state: row.rdap().map(|(state, _)| state.as_str()),
             rdap_verified_at: row.rdap().map(|(_, at)| Timestamp(at)),
@@ -179,12 +185,12 @@ impl FormerStateResponse {
 pub struct WatchlistResponse<'a> {
     #[schema(value_type = u32)]
     count: usize,
+    /// Entries that pass the filters, on all pages.
+    #[schema(value_type = u32)]
+    total: usize,
     limit: u32,
     offset: u32,
     sort: WatchSort,
-    /// Entries that match the filters, on all pages.
-    #[schema(value_type = u32)]
-    matches: usize,
     summary: Summary,
     watchlist: Vec<WatchResponse<'a>>,
 }
@@ -315,28 +321,29 @@ pub async fn list_watches(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Extension(now): Extension<Now>,
-    RawQuery(query): RawQuery,
+    uri: Uri,
 ) -> Result<Response, Refusal> {
-    let WatchQuery { filter, sort, page } =
-        WatchQuery::parse(Params::new(query.as_deref()), LIMITS)?;
+    let WatchQuery { filter, sort, page } = WatchQuery::parse(Params::new(uri.query()), LIMITS)?;
     let (owned, index, as_of) = (app.store.user_data(&caller), app.live.current(), app.as_of(now));
     let (bootstrap, store) = (app.reach.bootstrap.current(), app.store.clone());
-    let body = work::run(watches_cost_us(&owned), move || {
+    let found = work::run(watches_cost_us(&owned), move || {
         let mut rows = sorted_rows(&owned, &index, &store, as_of, sort);
         let summary = Summary::new(&rows, &bootstrap);
         rows.retain(|row| filter.passes(row));
         let watchlist: Vec<_> = page.rows(rows.iter()).map(WatchResponse::new).collect();
-        json::json_bytes(&WatchlistResponse {
+        let body = json::json_bytes(&WatchlistResponse {
             count: watchlist.len(),
+            total: rows.len(),
             limit: page.limit,
             offset: page.offset,
             sort,
-            matches: rows.len(),
             summary,
             watchlist,
-        })
+        })?;
+        Ok((body, rows.len()))
     });
-    Ok(json::json_response(body.await?))
+    let (body, total) = found.await?;
+    Ok(response::with_next(json::json_response(body), &uri, page, total))
 }
 
 /// `POST /api/v1/watchlist`: adds a name to the list. Returns 200 if it is already there.

@@ -229,6 +229,9 @@ pub fn is_a_label(label: &str) -> bool {
 
 /// Decodes the A-labels of a domain or label; returns it unchanged if that fails.
 pub fn to_unicode(name: &str) -> Cow<'_, str> {
+    if name.is_ascii() && !name.contains(A_LABEL) {
+        return Cow::Borrowed(name);
+    }
     let (text, outcome) =
         Uts46::new().to_unicode(name.as_bytes(), AsciiDenyList::EMPTY, Hyphens::Allow);
     match outcome {

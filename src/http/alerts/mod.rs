@@ -8,8 +8,8 @@ pub mod watchlist;
 use std::borrow::Cow;
 
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, RawQuery, State};
-use axum::http::StatusCode;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
@@ -266,6 +266,9 @@ pub struct ReplacedSecrets<'a> {
 pub struct RuleList<'a> {
     #[schema(value_type = u32)]
     count: usize,
+    /// Number on all pages.
+    #[schema(value_type = u32)]
+    total: usize,
     limit: u32,
     offset: u32,
     alerts: Vec<RuleResponse<'a>>,
@@ -426,18 +429,19 @@ fn preview_filter(
 pub async fn list_alerts(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    RawQuery(query): RawQuery,
+    uri: Uri,
 ) -> Result<Response, Refusal> {
-    let page = Params::new(query.as_deref()).page(LIMITS, ENTRIES_OFFSET_MAX)?;
+    let page = Params::new(uri.query()).page(LIMITS, ENTRIES_OFFSET_MAX)?;
     let owned = app.store.user_data(&caller);
-    let cost_us = work::cost_us(owned.rule_count(), RULE_US);
+    let total = owned.rule_count();
+    let cost_us = work::cost_us(total, RULE_US);
     let body = work::run(cost_us, move || {
         let alerts: Vec<_> =
             page.rows(owned.rules()).map(|rule| RuleResponse::new(rule, &owned)).collect();
         let (count, limit, offset) = (alerts.len(), page.limit, page.offset);
-        json::json_bytes(&RuleList { count, limit, offset, alerts })
+        json::json_bytes(&RuleList { count, total, limit, offset, alerts })
     });
-    Ok(json::json_response(body.await?))
+    Ok(response::with_next(json::json_response(body.await?), &uri, page, total))
 }
 
 /// `GET /api/v1/alerts/{id}`: one rule.

@@ -49,6 +49,7 @@ const CHANGES_COLUMNS: &[Column] = &[
 fn column_type(member: Member) -> ColumnType {
     match member {
         Member::Name
+        | Member::Unicode
         | Member::Tld
         | Member::Explanation
         | Member::Signals
@@ -76,6 +77,7 @@ fn column_type(member: Member) -> ColumnType {
 fn drop_cell<'a>(row: &'a DropRow<'_>, member: Member, words: &'a str) -> Cell<'a> {
     match member {
         Member::Name => Cell::Text(row.name),
+        Member::Unicode => Cell::Text(&row.unicode),
         Member::Tld => Cell::Text(row.tld),
         Member::Length => Cell::Number(row.length.into()),
         Member::Dqs => Cell::Number(row.dqs.points().into()),

@@ -169,7 +169,7 @@ fn rest_of_page(
     answer: &mut Map<String, Value>,
 ) -> String {
     let Cut { kept, missing, .. } = *cut;
-    let total = number(answer, "total").or(number(answer, "matches"));
+    let total = number(answer, "total");
     if answer.contains_key("count") && total.is_some() {
         answer.insert("count".to_owned(), kept.into());
     }
@@ -205,7 +205,7 @@ fn next_page(tool: &AgentTool, wish: &Wish, answer: &Map<String, Value>) -> Opti
         return next.map(|next| format!("newer events follow; pass since={next}"));
     }
     let cursor = answer.get("nextCursor").and_then(Value::as_str);
-    let total = number(answer, "total").or(number(answer, "matches"));
+    let total = number(answer, "total");
     let left = total.map(|total| total.saturating_sub(wish.offset + rows));
     let how = match tool.next {
         Next::Cursor => {

@@ -23,7 +23,7 @@ use crate::scorer::{Restored, Scorer, Words};
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::kind::Kind;
-use crate::vocab::name::{DomainName, is_a_label};
+use crate::vocab::name::{DomainName, is_a_label, to_unicode};
 use crate::vocab::release_time::ReleaseTime;
 use crate::vocab::time::UnixMs;
 use dropdex_query::filter::LabelFilter;
@@ -504,6 +504,7 @@ impl Layer {
             self.tlds.release_rule(tld).on(drop.release);
         visit(&DropRow {
             name: text,
+            unicode: to_unicode(text),
             tld: known.tld,
             length,
             dqs,

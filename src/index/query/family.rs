@@ -23,6 +23,8 @@ use crate::vocab::stage::Stage;
 #[schema(as = FamilyName)]
 pub struct FamilyName<'a> {
     pub domain: String,
+    /// Its Unicode form; equal to the name unless it is an IDN.
+    pub unicode: String,
     pub tld: &'a str,
     #[schema(value_type = u8, minimum = 0, maximum = 100)]
     pub dqs: Dqs,
@@ -74,8 +76,10 @@ impl Index {
                 let listed = row.drop.filter(|drop| !drop.registered_again);
                 let suffix = layer.tlds.name(tld);
                 let release = row.drop.map(|drop| layer.tlds.release_rule(tld).on(drop.release));
+                let domain = format!("{label}.{suffix}");
                 names.push(FamilyName {
-                    domain: format!("{label}.{suffix}"),
+                    unicode: to_unicode(&domain).into_owned(),
+                    domain,
                     tld: suffix,
                     dqs: row.dqs,
                     current_status: layer.status(&row, as_of),

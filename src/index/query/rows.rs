@@ -1,6 +1,8 @@
 //! Rows that queries return. A row borrows all of its data from buffers that the next row reuses,
 //! so it is valid only during one call of a visitor.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -34,7 +36,11 @@ named_enum! {
 #[derive(Clone, Debug, ToSchema)]
 #[schema(as = SearchResult, rename_all = "camelCase")]
 pub struct SearchRow<'a> {
+    /// The registrable domain; IDNs as A-labels (`xn--…`).
     pub domain: &'a str,
+    /// Its Unicode form; equal to the name unless it is an IDN.
+    #[schema(value_type = String)]
+    pub unicode: Cow<'a, str>,
     pub tld: &'a str,
     pub length: u8,
     /// A guess from lists and calendars; no registry was asked. `available` means that the release is past.
@@ -66,6 +72,9 @@ pub struct LatestDrop<'a> {
 pub struct DropRow<'a> {
     /// The registrable domain; IDNs as A-labels (`xn--…`).
     pub name: &'a str,
+    /// Its Unicode form; equal to the name unless it is an IDN.
+    #[schema(value_type = String)]
+    pub unicode: Cow<'a, str>,
     /// The public suffix, without a leading dot.
     pub tld: &'a str,
     /// Length of the label, in characters of its Unicode form.

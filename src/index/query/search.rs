@@ -29,6 +29,7 @@ use crate::scorer::Scorer;
 use crate::vocab::budget;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::SEARCH_TOTAL_MAX;
+use crate::vocab::name::to_unicode;
 use dropdex_query::narrow::{self, Scope};
 
 /// Columns that a search reads.
@@ -267,6 +268,7 @@ impl Layer {
         });
         let shown = SearchRow {
             domain: name.as_str(),
+            unicode: to_unicode(name.as_str()),
             tld: self.tlds.name(row.tld),
             length: row.length,
             current_status: self.status(&row, as_of),

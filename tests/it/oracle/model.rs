@@ -565,8 +565,9 @@ pub struct DropsQuery {
 }
 
 /// Members of a row of drops.
-pub const MEMBERS: [&str; 23] = [
+pub const MEMBERS: [&str; 24] = [
     "name",
+    "unicode",
     "tld",
     "length",
     "dqs",
@@ -897,6 +898,7 @@ impl Model {
         let hour = latest.map(|latest| hour(&name.tld, latest.release));
         Some(json!({
             "domain": name.ascii,
+            "unicode": name.unicode,
             "tld": name.tld,
             "length": name.length,
             "dqs": name.dqs,
@@ -1032,6 +1034,7 @@ fn row(name: &Name, members: &[&str], today: Day) -> Value {
     let member = |member: &&str| {
         let value = match *member {
             "name" => json!(name.ascii),
+            "unicode" => json!(name.unicode),
             "tld" => json!(name.tld),
             "length" => json!(name.length),
             "dqs" => json!(name.dqs),
@@ -1116,6 +1119,7 @@ fn search_result(name: &Name, today: Day) -> Value {
     });
     json!({
         "domain": name.ascii,
+        "unicode": name.unicode,
         "tld": name.tld,
         "length": name.length,
         "currentStatus": name.current_status(today),

@@ -52,7 +52,7 @@ fn all_names_of_a_search_are_watched_tagged_hidden_and_downloaded() {
     ann.get("/?done=watched&names=149").assert_says(200, "149 names are on your watchlist now.");
     let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
     let listed = api.get("/api/v1/watchlist?tag=flip&bid=some&limit=1000").json();
-    assert_eq!(listed["matches"], json!(149));
+    assert_eq!(listed["total"], json!(149));
     let names = listed["watchlist"].as_array().expect("a list");
     assert!(
         names

@@ -87,7 +87,7 @@ fn a_name_is_watched_once_and_can_be_removed() {
     let site = site();
     let (_server, mut client) = served(&site);
     let empty = json!({
-        "count": 0, "limit": 100, "offset": 0, "sort": "lifecycle", "matches": 0,
+        "count": 0, "limit": 100, "offset": 0, "sort": "lifecycle", "total": 0,
         "summary": {"total": 0, "external": 0, "renewed": 0, "checkable": 0},
         "watchlist": [],
     });
@@ -105,7 +105,7 @@ fn a_name_is_watched_once_and_can_be_removed() {
     let entries = body["watchlist"].as_array_mut().expect("entries");
     entries.iter_mut().for_each(|entry| hide_times(entry, &["addedAt"]));
     let expected = json!({
-        "count": 4, "limit": 100, "offset": 0, "sort": "lifecycle", "matches": 4,
+        "count": 4, "limit": 100, "offset": 0, "sort": "lifecycle", "total": 4,
         // .com has a server in the bootstrap registry, .de in the overlay.
         "summary": {"total": 4, "external": 1, "renewed": 0, "checkable": 4},
         "watchlist": [pending, munich, entry(&site, "kept.de", None, None), external("nowhere.com")],
@@ -328,7 +328,7 @@ fn notes_are_changed_filtered_and_sorted() {
     ] {
         let body = client.get(&format!("{PATH}?{query}")).json();
         assert_eq!(column(&body["watchlist"], "domain"), names, "{query}");
-        assert_eq!((&body["matches"], &body["summary"]["total"]), (&json!(names.len()), &json!(3)));
+        assert_eq!((&body["total"], &body["summary"]["total"]), (&json!(names.len()), &json!(3)));
     }
 
     // Notes survive a restart; a name that is removed and added again has none.
@@ -370,7 +370,7 @@ fn a_batch_has_a_result_for_each_name() {
         (&body["added"], &body["results"][999]["outcome"]),
         (&json!(1_000), &json!("added"))
     );
-    assert_eq!(client.get(&format!("{PATH}?tag=many")).json()["matches"], 1_000);
+    assert_eq!(client.get(&format!("{PATH}?tag=many")).json()["total"], 1_000);
     for (body, refusal) in [
         (json!({}), "domainNames: is required"),
         (json!({"domainNames": []}), "domainNames: must hold 1 to 1000 names"),
