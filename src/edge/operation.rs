@@ -341,6 +341,8 @@ pub enum ParameterKind {
         words: &'static [&'static str],
         default: Option<&'static str>,
     },
+    /// `true` or `false`, the default.
+    Flag,
 }
 
 /// A status and its response body.

@@ -12,7 +12,6 @@ use crate::edge::operation::{
     Access, Content, Cost, Group, Operation, Parameter, ParameterKind, ParameterPlace,
     ResponseSpec, Shape,
 };
-use crate::files;
 use crate::outbound::alert::Envelope;
 use crate::vocab::limits::{BODY_BYTES_MAX, FACTS_BYTES_MAX};
 use crate::vocab::plan::Plan;
@@ -273,6 +272,7 @@ fn parameter(parameter: &Parameter) -> Value {
         }
         ParameterKind::Date => json!({ "type": "string", "format": "date" }),
         ParameterKind::OneOf { words, .. } => json!({ "type": "string", "enum": words }),
+        ParameterKind::Flag => json!({ "type": "boolean", "default": false }),
         ParameterKind::Sort { words, default } => {
             let forms = [json!({ "enum": words }), json!({ "pattern": FACT })];
             json!({ "type": "string", "anyOf": forms, "default": default })
@@ -302,6 +302,7 @@ fn parameter(parameter: &Parameter) -> Value {
             ParameterKind::Integer { .. } | ParameterKind::Sequence => {
                 parameter.example.parse::<u32>().ok().into()
             }
+            ParameterKind::Flag => (parameter.example == "true").into(),
             _ => parameter.example.into(),
         };
     }
@@ -436,7 +437,6 @@ fn add_headers(operation: &Operation, has_members: bool, status: &str, response:
     let is_counted = operation.access != Access::Everybody && !is_refused_first;
     let is_tagged =
         (operation.tagged || operation.represents) && matches!(status, "200" | "206" | "304");
-    let is_list_of_files = operation.path == files::PATH;
     let takes = |name| operation.parameters.iter().any(|it| it.name == name);
     let is_done = matches!(status, "200" | "201" | "202");
     let is_of_index = operation.of_index && matches!(status, "200" | "304");
@@ -451,7 +451,7 @@ fn add_headers(operation: &Operation, has_members: bool, status: &str, response:
         (is_counted, "RateLimit", "RateLimit"),
         (is_counted, "RateLimit-Policy", "RateLimitPolicy"),
         (tells_when, "Retry-After", "RetryAfter"),
-        (status == "200" && (takes("cursor") || is_list_of_files), "Link", "Link"),
+        (status == "200" && (takes("cursor") || takes("offset")), "Link", "Link"),
         (status == "201" && has_members, "Location", "Location"),
         (is_done && takes("Idempotency-Key"), "Idempotency-Replayed", "IdempotencyReplayed"),
         (is_tagged, "ETag", "ETag"),

@@ -216,7 +216,7 @@ const EXPORT_FORMAT: Parameter = query(
 );
 const BOM: Parameter = query(
     "bom",
-    ParameterKind::OneOf { words: &["true", "false"], default: Some("false") },
+    ParameterKind::Flag,
     "true",
     "`true`: the CSV begins with a byte order mark, without which Excel reads UTF-8 as another encoding.",
 );
@@ -240,7 +240,7 @@ const CURRENCY: Parameter = query(
     "Currency of amounts, for columns and rows that state none.",
 );
 const DRY_RUN: Parameter =
-    query("dry_run", one_of(&["true", "false"]), "true", "Report on the file, and keep nothing.");
+    query("dry_run", ParameterKind::Flag, "true", "Report on the file, and keep nothing.");
 const FACT_SOURCE: Parameter = in_path(
     "source",
     ParameterKind::Text { chars_max: 40 },
@@ -297,12 +297,8 @@ const SUGGEST_LENGTH: Parameter = query(
     "12",
     "Only labels of at most this many characters.",
 );
-const ALL_SUFFIXES: Parameter = query(
-    "all_suffixes",
-    ParameterKind::OneOf { words: &["true", "false"], default: Some("false") },
-    "true",
-    "Shows a label under each of its suffixes.",
-);
+const ALL_SUFFIXES: Parameter =
+    query("all_suffixes", ParameterKind::Flag, "true", "Shows a label under each of its suffixes.");
 /// Parameters of a search.
 const SEARCH_PARAMETERS: &[Parameter] = filters![SHARED;
     PREFIX,
@@ -364,7 +360,7 @@ const CHANGES_DOMAIN: Parameter = query(
 );
 const CHANGES_WATCHED: Parameter = query(
     "watched",
-    ParameterKind::OneOf { words: &["true", "false"], default: Some("false") },
+    ParameterKind::Flag,
     "true",
     "`true`: only events of names on your watchlist.",
 );

@@ -98,9 +98,7 @@ fn parameter(tool: &AgentTool, own: &Parameter) -> Value {
             let text = format!("{text} Of {}.", words.join(", "));
             json!({"type": "string", "description": text})
         }
-        ParameterKind::OneOf { words: ["true", "false"], .. } => {
-            json!({"type": "boolean", "description": text})
-        }
+        ParameterKind::Flag => json!({"type": "boolean", "description": text}),
         ParameterKind::OneOf { words, .. } => json!({"enum": words, "description": text}),
         ParameterKind::Text { .. }
         | ParameterKind::Format { .. }

@@ -249,6 +249,7 @@ fn value(parameter: &Parameter) -> Markup {
             @for word in words { code { (word) } ", " }
             code { "fact:SOURCE.FACT" } "; default " code { (default) }
         },
+        ParameterKind::Flag => html! { code { "true" } " or " code { "false" } ", the default" },
         ParameterKind::OneOf { words, default } => html! {
             @for (place, word) in words.iter().enumerate() {
                 @if place > 0 { ", " }
