@@ -15,8 +15,8 @@ APPLY = """
 create or replace temp table latest as
     select distinct on (domain) domain, event, dqs, "releaseDate" from events order by domain, seq desc;
 create or replace temp table kept as
-    from latest where event not in ('renewed', 'registered_again');
-delete from drops where name in (select domain from latest where event in ('renewed', 'registered_again'));
+    from latest where event not in ('renewed', 'registered-again');
+delete from drops where name in (select domain from latest where event in ('renewed', 'registered-again'));
 update drops set dqs = kept.dqs, "releaseDate" = kept."releaseDate" from kept where name = domain;
 insert into drops by name
     select domain as name, substr(domain, strpos(domain, '.') + 1) as tld, dqs, "releaseDate"

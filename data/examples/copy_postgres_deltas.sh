@@ -9,10 +9,10 @@ begin;
 create temp table events (seq bigint, event text, name text, dqs int, release_date date);
 \copy events from 'changes.csv' with (format csv)
 create temp table latest as select distinct on (name) * from events order by name, seq desc;
-delete from drops using latest where drops.name = latest.name and event in ('renewed', 'registered_again');
+delete from drops using latest where drops.name = latest.name and event in ('renewed', 'registered-again');
 insert into drops (name, tld, dqs, release_date)
     select name, substr(name, strpos(name, '.') + 1), dqs, release_date
-    from latest where event not in ('renewed', 'registered_again')
+    from latest where event not in ('renewed', 'registered-again')
     on conflict (name) do update set dqs = excluded.dqs, release_date = excluded.release_date;
 update position set seq = $(jq .next changes.json);
 commit;
