@@ -39,6 +39,35 @@ impl Seen {
     pub fn text(&self) -> &str {
         std::str::from_utf8(&self.body).expect("bodies are UTF-8")
     }
+
+    /// Returns the request with another value of a header.
+    pub fn with_header(&self, name: &str, value: &str) -> Seen {
+        let mut changed = self.clone();
+        let found = changed.headers.iter_mut().find(|(sent, _)| sent == name);
+        found.expect("the header").1 = value.to_owned();
+        changed
+    }
+
+    /// Returns messages that a receiver must refuse: each header of a signed webhook, or its body, with
+    /// a small change.
+    pub fn forgeries(&self) -> Vec<(&'static str, Seen)> {
+        let without = |name: &str| {
+            let mut forged = self.clone();
+            forged.headers.retain(|(sent, _)| sent != name);
+            forged
+        };
+        let mut body = self.clone();
+        body.body.push(b' ');
+        vec![
+            ("another body", body),
+            ("another id", self.with_header("webhook-id", "msg_0")),
+            ("another time", self.with_header("webhook-timestamp", "1700000000")),
+            ("another signature", self.with_header("webhook-signature", "v1,AAAA")),
+            ("no signature", without("webhook-signature")),
+            ("no time", without("webhook-timestamp")),
+            ("no id", without("webhook-id")),
+        ]
+    }
 }
 
 /// The scripted reaction to a request.
