@@ -1,4 +1,7 @@
-//! The clients in `data/examples`: generated from the document of a running server and run against it.
+//! Clients against a live server: those in `data/examples` that are generated from its document, and
+//! the packages in `data/clients`.
+
+mod packages;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,13 +15,13 @@ const LIST: &str =
 
 /// A file of `data/examples`.
 fn example(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/examples").join(name);
+    let path = root().join("data/examples").join(name);
     fs::read_to_string(&path).unwrap_or_else(|err| panic!("{}: {err}", path.display()))
 }
 
 /// A folder with the packages that the documentation names.
 struct Desk {
-    site: Site,
+    _site: Site,
     server: Server,
     key: String,
     folder: PathBuf,
@@ -34,26 +37,36 @@ impl Desk {
         fs::create_dir(&folder).expect("a folder");
         let modules = tools::root().join("node_modules");
         symlink(modules, folder.join("node_modules")).expect("a link");
-        Desk { site, server, key, folder }
+        Desk { _site: site, server, key, folder }
     }
 
-    /// Runs a shell script and returns its standard output.
     fn run(&self, script: &str) -> String {
-        let path = std::env::var("PATH").unwrap_or_default();
-        let tools = tools::root().join("bin");
-        let output = Command::new("sh")
-            .args(["-euc", script])
-            .current_dir(&self.folder)
-            .env("PATH", format!("{}:{path}", tools.display()))
-            .env("DROPDEX_URL", format!("http://{}", self.server.address()))
-            .env("DROPDEX_KEY", &self.key)
-            .output()
-            .expect("a shell");
-        let (out, err) = (&output.stdout, String::from_utf8_lossy(&output.stderr));
-        let out = String::from_utf8_lossy(out).into_owned();
-        assert!(output.status.success(), "{script}\n{out}\n{err}\n{}", self.site.index().display());
-        out
+        let url = format!("http://{}", self.server.address());
+        shell(&self.folder, script, &[("DROPDEX_URL", &url), ("DROPDEX_KEY", &self.key)])
     }
+}
+
+/// Runs a shell script in a folder, with the programs of `tests/tools` first, and returns its standard
+/// output.
+fn shell(folder: &Path, script: &str, environment: &[(&str, &str)]) -> String {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let output = Command::new("sh")
+        .args(["-euc", script])
+        .current_dir(folder)
+        .env("PATH", format!("{}:{path}", tools::root().join("bin").display()))
+        .env("CLIENTS", root().join("data/clients"))
+        .env("MODULES", tools::root().join("node_modules"))
+        .envs(environment.iter().copied())
+        .output()
+        .expect("a shell");
+    let (out, err) = (&output.stdout, String::from_utf8_lossy(&output.stderr));
+    let out = String::from_utf8_lossy(out).into_owned();
+    assert!(output.status.success(), "{script}\n{out}\n{err}");
+    out
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// Returns the common output of both typed clients: score and name of each drop.
