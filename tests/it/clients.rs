@@ -2,6 +2,7 @@
 //! the packages in `data/clients`.
 
 mod packages;
+mod tour;
 
 use std::fs;
 use std::os::unix::fs::symlink;
