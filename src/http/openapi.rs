@@ -61,7 +61,7 @@ pub fn describe(operations: &[Operation]) -> Value {
             },
         },
         "servers": [{ "url": "/" }],
-        "tags": Group::ALL.map(tag),
+        "tags": tags(),
         "paths": paths,
         "webhooks": { "alert": { "post": alert() } },
         "components": {
@@ -119,7 +119,7 @@ fn alert() -> Value {
     let header = |name, description| json!({ "name": name, "in": "header", "required": true, "description": description, "schema": { "type": "string" } });
     json!({
         "operationId": "receiveAlert",
-        "tags": [Group::Alerts.as_str()],
+        "tags": [WEBHOOKS],
         "summary": "Message to a webhook",
         "description": "Sent to the webhooks of alert rules and of the watchlist, signed as Standard Webhooks \
                         specify. A receiver may get a message twice, with the same `webhook-id`. New members and \
@@ -150,8 +150,15 @@ fn add_shape(schemas: &mut BTreeMap<String, Value>, shape: Shape) {
     }
 }
 
-fn tag(group: Group) -> Value {
-    json!({ "name": group.as_str(), "description": group.description() })
+/// Tag of messages to webhooks. If an operation had it too, openapi-generator would overwrite the code of
+/// the operation with that of the message.
+const WEBHOOKS: &str = "Webhooks";
+
+fn tags() -> Vec<Value> {
+    let tag = |name: &str, description: &str| json!({ "name": name, "description": description });
+    let messages = tag(WEBHOOKS, "Messages that the server sends to your webhooks.");
+    let groups = Group::ALL.map(|group| tag(group.as_str(), group.description()));
+    groups.into_iter().chain([messages]).collect()
 }
 
 fn reference(shape: Shape) -> Value {
