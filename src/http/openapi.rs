@@ -306,7 +306,7 @@ fn parameter(parameter: &Parameter) -> Value {
     if parameter.place == ParameterPlace::Query {
         described["example"] = match parameter.kind {
             _ if parameter.is_list() => parameter.example.split(',').collect(),
-            ParameterKind::Integer { .. } | ParameterKind::Sequence => {
+            ParameterKind::Integer { .. } | ParameterKind::Id | ParameterKind::Sequence => {
                 parameter.example.parse::<u32>().ok().into()
             }
             ParameterKind::Flag => (parameter.example == "true").into(),
