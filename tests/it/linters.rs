@@ -1,20 +1,21 @@
 //! Third-party checkers on everything that is served: the Nu Html Checker on every page, httplint on
-//! every GET route, and Lighthouse on the pages for visitors. The checkers run in full runs only.
+//! every GET route, Lighthouse on the pages for visitors, and Spectral and Redocly on the OpenAPI
+//! document. The checkers run in full runs only.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dropdex::http::operations::OPERATIONS;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::browser::access::{OPEN, OWN, fill};
 use crate::browser::world::{PASSWORD, World};
 use crate::common::receiver::{Receiver, Reply};
 use crate::common::runs::say;
-use crate::common::tools;
+use crate::common::{Site, tools};
 use crate::pages::browser::Browser;
 use crate::server::raw::{connect, rest};
 
@@ -149,6 +150,29 @@ fn no_response_has_a_fault_in_its_head() {
     }
     assert!(asks.len() > 60, "{}", asks.len());
     assert!(faults.is_empty(), "{faults}");
+}
+
+#[test]
+#[ignore = "needs what tests/tools full installs"]
+fn the_openapi_document_passes_spectral_and_redocly() {
+    let site = Site::new();
+    let document = site.write("openapi.json", site.ok(&["openapi"]));
+    let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/openapi/spectral.yaml");
+    let lint = |name: &str| {
+        let mut command = Command::new(tools::full("node_modules/.bin").join(name));
+        // Sends no usage data.
+        command.env("REDOCLY_TELEMETRY", "off").arg("lint").arg(&document);
+        command
+    };
+    let strict = ["--fail-severity", "hint", "--ruleset"];
+    let (found, problem) = run(lint("spectral").args(strict).arg(rules));
+    assert!(found.starts_with("No results with a severity of 'hint'"), "{found}{problem}");
+    let strict = ["--extends", "recommended-strict", "--format", "json"];
+    let (found, problem) = run(lint("redocly").args(strict));
+    let found: Value =
+        serde_json::from_str(&found).unwrap_or_else(|err| panic!("{err}: {problem}"));
+    let none = json!({ "errors": 0, "warnings": 0, "ignored": 0 });
+    assert_eq!(found["totals"], none, "{}", found["problems"]);
 }
 
 /// Minimum scores of a page, out of 100: the performance score depends on the machine, the others
