@@ -21,6 +21,8 @@ const EXPORT_RETRY_AFTER_S: u32 = 5;
 /// `Retry-After` of a refused long poll or stream; a long poll ends within half a minute.
 const STREAM_RETRY_AFTER_S: u32 = 30;
 
+/// Hint of a 404 about a name.
+const UNKNOWN_NAME: &str = "the name is not in the data; POST /api/v1/appraise scores any name, POST /api/v1/check asks its registry";
 const INVALID_TOKEN: &str = "Bearer error=\"invalid_token\"";
 const EXPIRED_TOKEN: &str = "Bearer error=\"invalid_token\", error_description=\"The key expired\"";
 
@@ -38,6 +40,10 @@ pub struct ErrorResponse {
     error: String,
     /// Machine-readable reason: `invalid_value`, `not_found`, `PLAN_LIMIT`. New codes may be added.
     code: &'static str,
+    /// What to do instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    hint: Option<&'static str>,
     /// The parameter or the body member at fault: `min_dqs`, `channels[0].url`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -162,7 +168,8 @@ impl<E: Into<ApiError>> From<E> for Refusal {
             ApiError::BodyTooLarge { .. } => of(Code::BodyTooLarge).closing(),
             ApiError::UnsupportedMediaType => of(Code::UnsupportedMediaType),
             ApiError::CrossSite => of(Code::CrossSite),
-            ApiError::NotFound | ApiError::UnknownName => of(Code::NotFound),
+            ApiError::NotFound => of(Code::NotFound),
+            ApiError::UnknownName => of(Code::NotFound).with(|body| body.hint = Some(UNKNOWN_NAME)),
             ApiError::PreconditionFailed => of(Code::PreconditionFailed),
             ApiError::ChangesGone { oldest } => {
                 of(Code::ChangesGone).parameter("since").with(|body| body.oldest = Some(oldest))

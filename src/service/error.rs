@@ -45,9 +45,8 @@ pub enum ApiError {
     CrossSite,
     #[error("not found")]
     NotFound,
-    #[error(
-        "the name is not in the data; POST /api/v1/appraise scores any name, POST /api/v1/check asks its registry"
-    )]
+    /// A name that is not in the data.
+    #[error("not found")]
     UnknownName,
     /// The resource is not in the state that `If-Match` names.
     #[error("If-Match: is not the current ETag; read the resource again, or send no If-Match")]

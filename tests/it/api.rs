@@ -17,7 +17,7 @@ use dropdex::vocab::day::Day;
 use serde_json::{Value, json};
 
 use crate::common::http::escape;
-use crate::common::json::{UNKNOWN_NAME, error, unauthenticated};
+use crate::common::json::{error, unauthenticated, unknown_name};
 use crate::common::{Client, Response, Server, Site, TODAY, gzip, wait};
 
 const TOMORROW: &str = "2026-03-16";
@@ -428,7 +428,7 @@ fn invalid_names_are_refused_with_the_reason() {
     }
     for name in ["no-such-name.com", "solar.org", "no-such-name.co.uk"] {
         let answer = client.get(&format!("/api/v1/domain/{name}")).answer();
-        assert_eq!(answer, (404, error(UNKNOWN_NAME)), "{name}");
+        assert_eq!(answer, (404, unknown_name()), "{name}");
     }
     let known = client.get("/api/v1/domain/xn--mnchen-3ya.de").answer();
     assert_eq!((known.0, &known.1["domain"]), (200, &json!("xn--mnchen-3ya.de")));

@@ -25,7 +25,7 @@ const HEADER: &str = "domain,drop_date,release_date,registered_again\n";
 const ENABLED: &str = "[export_files]\nenabled = true\nkeep_days = 2\n";
 const ROOM: &str = "[plans.api]\nrequests_per_day = 1000000\nexports_per_day = 100000\n";
 /// The members of rows of the pipeline.
-const COLUMNS: &str = "name,tld,length,dqs,explanation,stage,dropDate,releaseDate,releaseAt,releaseCertainty,\
+const COLUMNS: &str = "name,unicode,tld,length,dqs,explanation,stage,dropDate,releaseDate,releaseAt,releaseCertainty,\
                        releaseWindowMinutes,daysToRelease,words,language,kind,otherTlds,dropCount,listedAt,\
                        popularityRank,suffixRank,typoOf,expectedTaken";
 

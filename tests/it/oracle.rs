@@ -15,7 +15,7 @@ use dropdex::query::conditions::CONDITIONS;
 use dropdex::vocab::day::Day;
 use serde_json::{Value, json};
 
-use crate::common::json::{UNKNOWN_NAME, difference, error};
+use crate::common::json::{difference, unknown_name};
 use crate::common::rng::Rng;
 use crate::common::runs::seed;
 use crate::common::{Client, Response, Site, gzip};
@@ -454,7 +454,7 @@ impl Check<'_> {
         self.count("domain", dossier.is_some());
         match dossier {
             Some(expected) => self.compare(target, 200, &expected),
-            None => self.compare(target, 404, &error(UNKNOWN_NAME)),
+            None => self.compare(target, 404, &unknown_name()),
         }
     }
 

@@ -10,13 +10,17 @@ pub fn unauthenticated(has_key: bool) -> Value {
     json!({"error": "authentication required", "code": code})
 }
 
-/// The error about a name that is not in the data.
-pub const UNKNOWN_NAME: &str = "the name is not in the data; POST /api/v1/appraise scores any name, POST /api/v1/check asks its registry";
+/// Returns the error about a name that is not in the data.
+pub fn unknown_name() -> Value {
+    json!({"error": "not found", "code": "not_found", "hint": UNKNOWN_NAME})
+}
+
+const UNKNOWN_NAME: &str = "the name is not in the data; POST /api/v1/appraise scores any name, POST /api/v1/check asks its registry";
 
 /// Returns the error body with this message, which starts with the parameter at fault.
 pub fn error(message: &str) -> Value {
     let code = match message {
-        "not found" | UNKNOWN_NAME => "not_found",
+        "not found" => "not_found",
         "method not allowed" => "method_not_allowed",
         "authentication required" => "unauthenticated",
         "body: must have at most 65536 bytes" => "body_too_large",

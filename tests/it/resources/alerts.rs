@@ -140,7 +140,7 @@ fn rules_can_be_created_read_changed_and_deleted() {
     assert_eq!(read, json!({"alert": alert}));
     let mut list = client.get(PATH).json();
     hide_times(&mut list["alerts"][0], &["createdAt"]);
-    assert_eq!(list, json!({"count": 1, "limit": 100, "offset": 0, "alerts": [alert]}));
+    assert_eq!(list, json!({"count": 1, "total": 1, "limit": 100, "offset": 0, "alerts": [alert]}));
 
     let mut change = |patch: Value| {
         let (status, mut body) = client.send("PATCH", &one, &patch).answer();

@@ -11,7 +11,7 @@ use super::{
     TODAY, TOMORROW, add_alert, add_claim, assert_plan_limit, column, error, serve_with, served,
     site, watch,
 };
-use crate::common::json::UNKNOWN_NAME;
+use crate::common::json::unknown_name;
 use crate::common::{Client, Response, Server};
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
@@ -469,7 +469,7 @@ fn an_account_has_one_vote_on_a_name() {
     }
     let body = json!({"vote": "up"});
     let answer = first.send("PUT", "/api/v1/domain/never-seen.com/feedback", &body).answer();
-    assert_eq!(answer, (404, error(UNKNOWN_NAME)));
+    assert_eq!(answer, (404, unknown_name()));
     let answer = first.send("PUT", "/api/v1/domain/com/feedback", &body).answer();
     assert_eq!(answer, (400, error("name: the name is a public suffix itself")));
     assert_eq!(dossier(&mut second), json!({"up": 0, "down": 2}), "nothing of that was done");

@@ -215,6 +215,50 @@ fn a_cursor_belongs_to_the_query_and_not_to_its_spelling() {
 }
 
 #[test]
+fn links_lead_through_every_list() {
+    let site = site();
+    let (_server, mut client) = served(&site);
+    let names = ["a.com", "b.com", "münchen.de", "d.com", "e.com"];
+    client.send("POST", "/api/v1/watchlist/batch", &json!({ "domainNames": names }));
+    client.send("POST", "/api/v1/hidden", &json!({ "domainNames": names }));
+    for name in names {
+        add_claim(&mut client, &json!({"domain": name, "status": "caught"}));
+        add_alert(&mut client, name);
+        client.send("POST", "/api/v1/searches", &json!({"name": name, "filter": {}}));
+    }
+    for (path, rows) in [
+        ("/api/v1/watchlist?sort=name", "watchlist"),
+        ("/api/v1/hidden?", "hidden"),
+        ("/api/v1/portfolio?status=caught,lost", "claims"),
+        ("/api/v1/alerts?", "alerts"),
+        ("/api/v1/searches?", "searches"),
+        ("/api/v1/search?contains=e&min_dqs=0", "results"),
+        ("/api/v1/drops?view=all", "drops"),
+    ] {
+        let all = client.get(path).json();
+        let (mut next, mut seen) = (Some(format!("{path}&limit=2")), Vec::new());
+        while let Some(target) = next.take() {
+            let page = client.get(&target);
+            let link = page.header("link").and_then(|link| link.strip_suffix(">; rel=\"next\""));
+            next = link.and_then(|link| link.strip_prefix('<')).map(str::to_owned);
+            let body = page.json();
+            assert_eq!((&body["total"], &body["limit"]), (&all["total"], &json!(2)), "{target}");
+            seen.extend(body[rows].as_array().expect("rows").iter().cloned());
+        }
+        assert!(seen.len() > 2, "{path}: {all}");
+        assert_eq!(
+            (json!(seen), json!(seen.len())),
+            (all[rows].clone(), all["total"].clone()),
+            "{path}"
+        );
+    }
+    let watched = client.get("/api/v1/watchlist").json();
+    let mut forms = watched["watchlist"].as_array().expect("rows").iter();
+    let idn = forms.find(|row| row["domain"] == "xn--mnchen-3ya.de").expect("the IDN");
+    assert_eq!(idn["unicode"], "münchen.de");
+}
+
+#[test]
 fn an_expired_key_has_its_own_error() {
     let site = site();
     site.account("owner@example.com", "api");

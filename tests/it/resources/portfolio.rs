@@ -32,6 +32,7 @@ fn claims_can_be_created_read_changed_and_deleted() {
     let mut claim = json!({
         "id": id,
         "domain": "xn--mnchen-3ya.de",
+        "unicode": "münchen.de",
         "tld": "de",
         "status": "sold",
         "registrar": "Gandi SAS",
@@ -82,7 +83,7 @@ fn claims_can_be_created_read_changed_and_deleted() {
         assert_eq!(client.request(method, &one, &[]).answer(), (404, error("not found")));
     }
     assert_eq!(client.send("PATCH", &one, &json!({})).answer(), (404, error("not found")));
-    let empty = json!({"count": 0, "limit": 100, "offset": 0, "claims": []});
+    let empty = json!({"count": 0, "total": 0, "limit": 100, "offset": 0, "claims": []});
     assert_eq!(client.get(PATH).answer(), (200, empty));
     let page = client.get(&format!("{PATH}?limit=7&offset=3")).json();
     assert_eq!((&page["limit"], &page["offset"]), (&json!(7), &json!(3)));
@@ -100,6 +101,7 @@ fn absent_members_are_null_and_notes_are_text() {
     let expected = json!({
         "id": id,
         "domain": "never-seen.com",
+        "unicode": "never-seen.com",
         "tld": "com",
         "status": "attempted",
         "registrar": null,

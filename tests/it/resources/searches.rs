@@ -30,7 +30,7 @@ fn every_member() -> Value {
 fn searches_are_saved_counted_changed_and_deleted() {
     let site = site();
     let (server, mut client) = served(&site);
-    let empty = json!({"count": 0, "limit": 100, "offset": 0, "searches": []});
+    let empty = json!({"count": 0, "total": 0, "limit": 100, "offset": 0, "searches": []});
     assert_eq!(client.get(PATH).answer(), (200, empty.clone()));
     let sent = json!({"name": "Free", "filter": {"tlds": [".COM"], "contains": "FREE"}, "sort": "release"});
     let response = add(&mut client, PATH, &sent);

@@ -22,6 +22,7 @@ fn entry(site: &Site, name: &str, latest_drop: Option<&str>, stage: Option<(&str
     let (stage, release) = stage.unzip();
     json!({
         "domain": name,
+        "unicode": name,
         "source": "corpus",
         "rdapObservedState": null,
         "rdapVerifiedAt": null,
@@ -46,6 +47,7 @@ fn entry(site: &Site, name: &str, latest_drop: Option<&str>, stage: Option<(&str
 fn external(name: &str) -> Value {
     json!({
         "domain": name,
+        "unicode": name,
         "source": "external",
         "rdapObservedState": null,
         "rdapVerifiedAt": null,

@@ -20,7 +20,7 @@ export class ApiError extends Error {
     headers: Headers,
     readonly body: ErrorBody,
   ) {
-    super(body.error ?? `HTTP status ${status}`);
+    super([body.error ?? `HTTP status ${status}`, body.hint].filter(Boolean).join("; "));
     this.code = body.code ?? "";
     this.parameter = body.parameter;
     const after = headers.get("retry-after") ?? "";

@@ -396,6 +396,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/alerts/{id}/secrets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace the signing secrets of a rule's webhooks
+         * @description Every webhook gets a new secret. For 24 hours, messages are also signed with the former one: `webhook-signature` has both, so a receiver that accepts either of them can change to the new secret at any time.
+         */
+        post: operations["replaceSecrets"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/alerts/{id}/test": {
         parameters: {
             query?: never;
@@ -986,6 +1006,26 @@ export interface paths {
          * @description Queues it with all its attempts, while its channel is on. The newest ten that failed can be retried.
          */
         post: operations["retryWatchDelivery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/watchlist/alerts/secrets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace the signing secrets of the watchlist's webhooks
+         * @description Every webhook gets a new secret. For 24 hours, messages are also signed with the former one: `webhook-signature` has both, so a receiver that accepts either of them can change to the new secret at any time.
+         */
+        post: operations["replaceWatchSecrets"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1583,6 +1623,11 @@ export interface components {
             limit: number;
             /** Format: int32 */
             offset: number;
+            /**
+             * Format: int32
+             * @description Number on all pages.
+             */
+            total: number;
         };
         /** @description The endpoints of the API. */
         ApiIndex: {
@@ -2099,6 +2144,8 @@ export interface components {
             soldAt: string | null;
             status: components["schemas"]["ClaimStatus"];
             tld: string;
+            /** @description Its Unicode form; equal to the name unless it is an IDN. */
+            unicode: string;
             /** Format: date-time */
             updatedAt: string;
             /** @description Empty without notes. */
@@ -2343,6 +2390,8 @@ export interface components {
             releaseWindowMinutes: number | null;
             stage: components["schemas"]["Stage"] | null;
             tld: string;
+            /** @description Its Unicode form; equal to the name unless it is an IDN. */
+            unicode: string;
         };
         /** @description A known fact about a name. */
         DossierFact: {
@@ -2449,6 +2498,8 @@ export interface components {
             /** @description The public suffix, without a leading dot. */
             tld: string;
             typoOf: components["schemas"]["TypoOf"] | null;
+            /** @description Its Unicode form; equal to the name unless it is an IDN. */
+            unicode: string;
             /**
              * @description The words and numbers of the label, in order. Empty for a label that is not made of words, as for
              *     `min_words`; `signals.words` has its pieces.
@@ -2564,6 +2615,8 @@ export interface components {
              *     `channels[0].url: …`.
              */
             error: string;
+            /** @description What to do instead. */
+            hint?: string;
             /**
              * Format: int32
              * @description The limit that was reached.
@@ -2908,6 +2961,8 @@ export interface components {
             releaseWindowMinutes: number | null;
             stage: components["schemas"]["Stage"] | null;
             tld: string;
+            /** @description Its Unicode form; equal to the name unless it is an IDN. */
+            unicode: string;
         };
         /** @description A feed. */
         Feed: {
@@ -3447,6 +3502,11 @@ export interface components {
             limit: number;
             /** Format: int32 */
             offset: number;
+            /**
+             * Format: int32
+             * @description Claims that pass the filters, on all pages.
+             */
+            total: number;
         };
         /** @description The matches of a rule. */
         Preview: {
@@ -3563,6 +3623,10 @@ export interface components {
          * @enum {string}
          */
         ReleaseCertainty: "exact" | "hour" | "window" | "day" | "estimate";
+        /** @description New secrets of all webhooks of a rule or the watchlist, which are not shown again. */
+        ReplacedSecrets: {
+            secrets: components["schemas"]["WebhookSecret"][];
+        };
         /** @description A feed that was revoked. */
         RevokedFeed: {
             removed: boolean;
@@ -3696,6 +3760,11 @@ export interface components {
             /** Format: int32 */
             offset: number;
             searches: components["schemas"]["SavedSearch"][];
+            /**
+             * Format: int32
+             * @description Number on all pages.
+             */
+            total: number;
         };
         /** @description The searches, in request order. */
         SearchBatch: {
@@ -3762,6 +3831,7 @@ export interface components {
         SearchResult: {
             /** @description A guess from lists and calendars; no registry was asked. `available` means that the release is past. */
             currentStatus: components["schemas"]["Status"];
+            /** @description The registrable domain; IDNs as A-labels (`xn--…`). */
             domain: string;
             /**
              * Format: int32
@@ -3773,6 +3843,8 @@ export interface components {
             length: number;
             stage: components["schemas"]["Stage"] | null;
             tld: string;
+            /** @description Its Unicode form; equal to the name unless it is an IDN. */
+            unicode: string;
         };
         /** @description A page of search results: exact matches first, then by score. */
         SearchResults: {
@@ -3887,6 +3959,8 @@ export interface components {
             /** @description The public suffix, without a leading dot. */
             tld?: string;
             typoOf?: components["schemas"]["TypoOf"] | null;
+            /** @description Its Unicode form; equal to the name unless it is an IDN. */
+            unicode?: string;
             /**
              * @description The words and numbers of the label, in order. Empty for a label that is not made of words, as for
              *     `min_words`; `signals.words` has its pieces.
@@ -4250,6 +4324,8 @@ export interface components {
             source: components["schemas"]["WatchSource"];
             stage: string | null;
             tags: string[];
+            /** @description Its Unicode form; equal to the name unless it is an IDN. */
+            unicode: string;
             /** @description Where you want to bid. */
             venue: string | null;
         };
@@ -4334,15 +4410,15 @@ export interface components {
             count: number;
             /** Format: int32 */
             limit: number;
-            /**
-             * Format: int32
-             * @description Entries that match the filters, on all pages.
-             */
-            matches: number;
             /** Format: int32 */
             offset: number;
             sort: components["schemas"]["WatchSort"];
             summary: components["schemas"]["WatchSummary"];
+            /**
+             * Format: int32
+             * @description Entries that pass the filters, on all pages.
+             */
+            total: number;
             watchlist: components["schemas"]["WatchEntry"][];
         };
         /** @description Body of a webhook. It is the same, byte for byte, in every attempt. */
@@ -4386,6 +4462,11 @@ export interface components {
         };
         /** @description Secret that signs the messages of a webhook (Standard Webhooks). */
         WebhookSecret: {
+            /**
+             * Format: date-time
+             * @description Until when messages are also signed with the secret that this one replaced.
+             */
+            formerUntil?: string;
             secret: string;
             url: string;
         };
@@ -4423,8 +4504,24 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The delivery has not failed, its channel is switched off, or the idempotency key was used with another request. */
+        /** @description No webhook is set, or the idempotency key was used with another request. */
         Conflict2: {
+            headers: {
+                "Cache-Control": components["headers"]["CacheControl"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The delivery has not failed, its channel is switched off, or the idempotency key was used with another request. */
+        Conflict3: {
             headers: {
                 "Cache-Control": components["headers"]["CacheControl"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -4842,11 +4939,11 @@ export interface components {
         Link: string;
         /** @description Path of the new resource. */
         Location: string;
-        /** @description Requests left of the day's allowance, as in the IETF draft: `"day";r=99`. */
+        /** @description What is left of each limit, as in the IETF draft: `"day";r=99, "writes";r=59`. */
         RateLimit: string;
         /** @description The day's allowance. */
         RateLimitLimit: number;
-        /** @description The day's allowance and its window in seconds: `"day";q=100;w=86400`. */
+        /** @description Each limit and its window in seconds: `"day";q=100;w=86400, "writes";q=60;w=60`. */
         RateLimitPolicy: string;
         /** @description Requests left of the allowance. */
         RateLimitRemaining: number;
@@ -5181,7 +5278,7 @@ export interface operations {
                  *       "releaseDate"
                  *     ]
                  */
-                columns?: ("name" | "tld" | "length" | "dqs" | "explanation" | "signals" | "stage" | "dropDate" | "releaseDate" | "releaseAt" | "releaseCertainty" | "releaseWindowMinutes" | "daysToRelease" | "words" | "language" | "kind" | "otherTlds" | "dropCount" | "listedAt" | "popularityRank" | "suffixRank" | "typoOf" | "expectedTaken")[];
+                columns?: ("name" | "unicode" | "tld" | "length" | "dqs" | "explanation" | "signals" | "stage" | "dropDate" | "releaseDate" | "releaseAt" | "releaseCertainty" | "releaseWindowMinutes" | "daysToRelease" | "words" | "language" | "kind" | "otherTlds" | "dropCount" | "listedAt" | "popularityRank" | "suffixRank" | "typoOf" | "expectedTaken")[];
                 /**
                  * @description Facts that each row shows in `facts`, at most 20, separated by commas: those of `GET /api/v1/facts`.
                  * @example [
@@ -5193,7 +5290,7 @@ export interface operations {
                  * @description `true`: the CSV begins with a byte order mark, without which Excel reads UTF-8 as another encoding.
                  * @example true
                  */
-                bom?: "true" | "false";
+                bom?: boolean;
             };
             header?: {
                 /** @description `handling=lenient` ignores unknown query parameters, which are refused otherwise (RFC 7240). */
@@ -5417,7 +5514,7 @@ export interface operations {
                  * @description `true`: the CSV begins with a byte order mark, without which Excel reads UTF-8 as another encoding.
                  * @example true
                  */
-                bom?: "true" | "false";
+                bom?: boolean;
             };
             header?: {
                 /** @description `handling=lenient` ignores unknown query parameters, which are refused otherwise (RFC 7240). */
@@ -5432,6 +5529,7 @@ export interface operations {
             200: {
                 headers: {
                     "Cache-Control": components["headers"]["CacheControl"];
+                    Link: components["headers"]["Link"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -5502,7 +5600,7 @@ export interface operations {
                  * @description `true`: the CSV begins with a byte order mark, without which Excel reads UTF-8 as another encoding.
                  * @example true
                  */
-                bom?: "true" | "false";
+                bom?: boolean;
             };
             header?: {
                 /** @description `handling=lenient` ignores unknown query parameters, which are refused otherwise (RFC 7240). */
@@ -5517,6 +5615,7 @@ export interface operations {
             200: {
                 headers: {
                     "Cache-Control": components["headers"]["CacheControl"];
+                    Link: components["headers"]["Link"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -5774,6 +5873,7 @@ export interface operations {
             200: {
                 headers: {
                     "Cache-Control": components["headers"]["CacheControl"];
+                    Link: components["headers"]["Link"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -6160,6 +6260,51 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["OneDelivery"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden3"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict3"];
+            414: components["responses"]["URITooLong"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable2"];
+        };
+    };
+    replaceSecrets: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A name for the request, chosen by you. A repeat within 24 hours returns the first response and changes nothing. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Alert rule id. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The new secrets, shown once. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReplacedSecrets"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -6583,7 +6728,7 @@ export interface operations {
                  * @description `true`: only events of names on your watchlist.
                  * @example true
                  */
-                watched?: "true" | "false";
+                watched?: boolean;
                 /**
                  * @description `active` or `today` leaves out names that are no longer in the pipeline, or did not drop today.
                  * @example active
@@ -7078,7 +7223,7 @@ export interface operations {
                  *       "releaseDate"
                  *     ]
                  */
-                fields?: ("name" | "tld" | "length" | "dqs" | "explanation" | "signals" | "stage" | "dropDate" | "releaseDate" | "releaseAt" | "releaseCertainty" | "releaseWindowMinutes" | "daysToRelease" | "words" | "language" | "kind" | "otherTlds" | "dropCount" | "listedAt" | "popularityRank" | "suffixRank" | "typoOf" | "expectedTaken" | "availableTlds")[];
+                fields?: ("name" | "unicode" | "tld" | "length" | "dqs" | "explanation" | "signals" | "stage" | "dropDate" | "releaseDate" | "releaseAt" | "releaseCertainty" | "releaseWindowMinutes" | "daysToRelease" | "words" | "language" | "kind" | "otherTlds" | "dropCount" | "listedAt" | "popularityRank" | "suffixRank" | "typoOf" | "expectedTaken" | "availableTlds")[];
                 /**
                  * @description Counts by value, each with all filters but its own: at most 100 values, most frequent first. Scores are counted in tens. For `stage`, the `view` counts as its own. `fact:SOURCE.FACT` counts the values of a fact, in ten ranges if there are many.
                  * @example [
@@ -7194,7 +7339,7 @@ export interface operations {
                  * @description Report on the file, and keep nothing.
                  * @example true
                  */
-                dry_run?: "true" | "false";
+                dry_run?: boolean;
             };
             header?: {
                 /** @description `handling=lenient` ignores unknown query parameters, which are refused otherwise (RFC 7240). */
@@ -7590,6 +7735,7 @@ export interface operations {
             200: {
                 headers: {
                     "Cache-Control": components["headers"]["CacheControl"];
+                    Link: components["headers"]["Link"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -7870,6 +8016,7 @@ export interface operations {
             200: {
                 headers: {
                     "Cache-Control": components["headers"]["CacheControl"];
+                    Link: components["headers"]["Link"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -8359,6 +8506,7 @@ export interface operations {
                 headers: {
                     "Cache-Control": components["headers"]["CacheControl"];
                     ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     "X-Index-Generation": components["headers"]["IndexGeneration"];
@@ -8455,6 +8603,7 @@ export interface operations {
             200: {
                 headers: {
                     "Cache-Control": components["headers"]["CacheControl"];
+                    Link: components["headers"]["Link"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -8657,7 +8806,7 @@ export interface operations {
                  * @description Shows a label under each of its suffixes.
                  * @example true
                  */
-                all_suffixes?: "true" | "false";
+                all_suffixes?: boolean;
                 /**
                  * @description Maximum number of rows.
                  * @example 20
@@ -8829,6 +8978,7 @@ export interface operations {
             200: {
                 headers: {
                     "Cache-Control": components["headers"]["CacheControl"];
+                    Link: components["headers"]["Link"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -9119,6 +9269,47 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden3"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict3"];
+            414: components["responses"]["URITooLong"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable2"];
+        };
+    };
+    replaceWatchSecrets: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A name for the request, chosen by you. A repeat within 24 hours returns the first response and changes nothing. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The new secrets, shown once. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReplacedSecrets"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden3"];
             409: components["responses"]["Conflict2"];
             414: components["responses"]["URITooLong"];
             422: components["responses"]["UnprocessableEntity"];

@@ -19,7 +19,9 @@ class ApiError(Error):
         #: Reason for programs: `invalid_value`, `rate_limited`. Empty if a proxy sent the response.
         self.code: str = body.get("code", "")
         #: Reason for people, with what to do about it.
-        self.message: str = body.get("error", f"HTTP status {status}")
+        self.message: str = "; ".join(
+            part for part in (body.get("error", f"HTTP status {status}"), body.get("hint")) if part
+        )
         #: The parameter or member of the body at fault: `min_dqs`, `channels[0].url`.
         self.parameter: str | None = body.get("parameter")
         #: Seconds after which the same request may succeed.

@@ -255,6 +255,7 @@ class Error(TypedDict):
 
     code: str
     error: str
+    hint: NotRequired[str]
     limit: NotRequired[int]
     oldest: NotRequired[int]
     parameter: NotRequired[str]
@@ -835,6 +836,7 @@ class Rule(TypedDict):
 class WebhookSecret(TypedDict):
     """Secret that signs the messages of a webhook (Standard Webhooks)."""
 
+    formerUntil: NotRequired[str]
     secret: str
     url: str
 
@@ -888,9 +890,9 @@ class ApiExportDropsGetParametersQuery(TypedDict):
     offset: NotRequired[int]
     cursor: NotRequired[str]
     format: NotRequired[Literal['csv', 'ndjson']]
-    columns: NotRequired[list[Literal['name', 'tld', 'length', 'dqs', 'explanation', 'signals', 'stage', 'dropDate', 'releaseDate', 'releaseAt', 'releaseCertainty', 'releaseWindowMinutes', 'daysToRelease', 'words', 'language', 'kind', 'otherTlds', 'dropCount', 'listedAt', 'popularityRank', 'suffixRank', 'typoOf', 'expectedTaken']]]
+    columns: NotRequired[list[Literal['name', 'unicode', 'tld', 'length', 'dqs', 'explanation', 'signals', 'stage', 'dropDate', 'releaseDate', 'releaseAt', 'releaseCertainty', 'releaseWindowMinutes', 'daysToRelease', 'words', 'language', 'kind', 'otherTlds', 'dropCount', 'listedAt', 'popularityRank', 'suffixRank', 'typoOf', 'expectedTaken']]]
     facts: NotRequired[list[str]]
-    bom: NotRequired[Literal['true', 'false']]
+    bom: NotRequired[bool]
 
 
 class ApiExportFilesGetParametersQuery(TypedDict):
@@ -906,7 +908,7 @@ ApiExportPortfolioGetParametersQuery = TypedDict(
         'to': NotRequired[str],
         'limit': NotRequired[int],
         'offset': NotRequired[int],
-        'bom': NotRequired[Literal['true', 'false']],
+        'bom': NotRequired[bool],
     },
 )
 
@@ -919,7 +921,7 @@ class ApiExportWatchlistGetParametersQuery(TypedDict):
     sort: NotRequired[Literal['lifecycle', 'name', 'dqs', 'added', 'release', 'bid', 'venue']]
     limit: NotRequired[int]
     offset: NotRequired[int]
-    bom: NotRequired[Literal['true', 'false']]
+    bom: NotRequired[bool]
 
 
 class ApiOpenapiJsonGetResponse(TypedDict):
@@ -975,7 +977,7 @@ class ApiV1ChangesGetParametersQuery(TypedDict):
     since: NotRequired[int]
     event: NotRequired[list[Literal['left-zone', 'pending-delete', 'drops-tomorrow', 'drops-today', 'available', 'renewed', 'registered-again', 'rescored', 'drops-in-an-hour']]]
     domain: NotRequired[str]
-    watched: NotRequired[Literal['true', 'false']]
+    watched: NotRequired[bool]
     view: NotRequired[Literal['active', 'today', 'all']]
     limit: NotRequired[int]
     wait: NotRequired[int]
@@ -1029,7 +1031,7 @@ class ApiV1DropsGetParametersQuery(TypedDict):
     limit: NotRequired[int]
     offset: NotRequired[int]
     cursor: NotRequired[str]
-    fields: NotRequired[list[Literal['name', 'tld', 'length', 'dqs', 'explanation', 'signals', 'stage', 'dropDate', 'releaseDate', 'releaseAt', 'releaseCertainty', 'releaseWindowMinutes', 'daysToRelease', 'words', 'language', 'kind', 'otherTlds', 'dropCount', 'listedAt', 'popularityRank', 'suffixRank', 'typoOf', 'expectedTaken', 'availableTlds']]]
+    fields: NotRequired[list[Literal['name', 'unicode', 'tld', 'length', 'dqs', 'explanation', 'signals', 'stage', 'dropDate', 'releaseDate', 'releaseAt', 'releaseCertainty', 'releaseWindowMinutes', 'daysToRelease', 'words', 'language', 'kind', 'otherTlds', 'dropCount', 'listedAt', 'popularityRank', 'suffixRank', 'typoOf', 'expectedTaken', 'availableTlds']]]
     facets: NotRequired[list[Literal['tld', 'stage', 'length', 'dqs', 'release', 'language', 'kind', 'suffix_rank'] | str]]
     facts: NotRequired[list[str]]
     total: NotRequired[Literal['estimate', 'exact', 'none']]
@@ -1038,7 +1040,7 @@ class ApiV1DropsGetParametersQuery(TypedDict):
 class ApiV1FactsPostParametersQuery(TypedDict):
     date_order: NotRequired[Literal['dmy', 'mdy']]
     currency: NotRequired[str]
-    dry_run: NotRequired[Literal['true', 'false']]
+    dry_run: NotRequired[bool]
 
 
 class ApiV1FeedsDeleteParametersQuery(TypedDict):
@@ -1133,7 +1135,7 @@ class ApiV1SuggestGetParametersQuery(TypedDict):
     view: NotRequired[Literal['active', 'today', 'all']]
     min_dqs: NotRequired[int]
     max_len: NotRequired[int]
-    all_suffixes: NotRequired[Literal['true', 'false']]
+    all_suffixes: NotRequired[bool]
     limit: NotRequired[int]
 
 
@@ -1320,6 +1322,7 @@ class Claim(TypedDict):
     soldAt: str | None
     status: Literal['attempted', 'caught', 'registered', 'lost', 'sold']
     tld: str
+    unicode: str
     updatedAt: str
     userNotes: str
     venue: str | None
@@ -1399,6 +1402,7 @@ class Drop(TypedDict):
     suffixRank: float | None
     tld: str
     typoOf: TypoOf | None
+    unicode: str
     words: list[str]
 
 
@@ -1434,6 +1438,7 @@ class FamilyName(TypedDict):
     releaseWindowMinutes: int | None
     stage: Literal['redemption', 'pending-delete', 'catchable', 'released'] | None
     tld: str
+    unicode: str
 
 
 class Ingest(TypedDict):
@@ -1515,6 +1520,7 @@ class Portfolio(TypedDict):
     count: int
     limit: int
     offset: int
+    total: int
 
 
 class Preview(TypedDict):
@@ -1532,6 +1538,12 @@ class PreviewBody(TypedDict):
     channels: NotRequired[list[ChannelBody] | None]
     filter: AlertFilterBody
     name: NotRequired[str | None]
+
+
+class ReplacedSecrets(TypedDict):
+    """New secrets of all webhooks of a rule or the watchlist, which are not shown again."""
+
+    secrets: list[WebhookSecret]
 
 
 class RuleBody(TypedDict):
@@ -1584,6 +1596,7 @@ class SavedSearches(TypedDict):
     limit: int
     offset: int
     searches: list[SavedSearch]
+    total: int
 
 
 class SearchBody(TypedDict):
@@ -1615,6 +1628,7 @@ class SearchResult(TypedDict):
     length: int
     stage: Literal['redemption', 'pending-delete', 'catchable', 'released'] | None
     tld: str
+    unicode: str
 
 
 class SearchResults(TypedDict):
@@ -1655,6 +1669,7 @@ class SelectedDrop(TypedDict):
     suffixRank: NotRequired[float | None]
     tld: NotRequired[str]
     typoOf: NotRequired[TypoOf | None]
+    unicode: NotRequired[str]
     words: NotRequired[list[str]]
 
 
@@ -1710,6 +1725,7 @@ class WatchEntry(TypedDict):
     source: Literal['corpus', 'external']
     stage: str | None
     tags: list[str]
+    unicode: str
     venue: str | None
 
 
@@ -1718,10 +1734,10 @@ class Watchlist(TypedDict):
 
     count: int
     limit: int
-    matches: int
     offset: int
     sort: Literal['lifecycle', 'name', 'dqs', 'added', 'release', 'bid', 'venue']
     summary: WatchSummary
+    total: int
     watchlist: list[WatchEntry]
 
 
@@ -1778,6 +1794,7 @@ class Alerts(TypedDict):
     count: int
     limit: int
     offset: int
+    total: int
 
 
 Backtest = TypedDict(
@@ -1845,6 +1862,7 @@ class Dossier(TypedDict):
     releaseWindowMinutes: int | None
     stage: Literal['redemption', 'pending-delete', 'catchable', 'released'] | None
     tld: str
+    unicode: str
 
 
 class Drops(TypedDict):
