@@ -101,7 +101,8 @@ fn a_name_is_watched_once_and_can_be_removed() {
     assert_eq!(add(&mut client, "nowhere.com"), (201, external("nowhere.com")));
     assert_eq!(add(&mut client, "kept.de"), (201, entry(&site, "kept.de", None, None)));
     let stage = Some(("redemption", "2026-03-31"));
-    let munich = entry(&site, "xn--mnchen-3ya.de", Some("2026-03-01"), stage);
+    let mut munich = entry(&site, "xn--mnchen-3ya.de", Some("2026-03-01"), stage);
+    munich["unicode"] = json!("münchen.de");
     assert_eq!(add(&mut client, "MÜNCHEN.de"), (201, munich.clone()));
     let mut body = client.get(PATH).json();
     let entries = body["watchlist"].as_array_mut().expect("entries");
