@@ -580,6 +580,16 @@ fn a_dossier_shows_score_lifecycle_and_earlier_drops() {
 }
 
 #[test]
+fn a_released_name_is_registered_and_not_ordered() {
+    let world = World::new();
+    for (name, word) in [("oldharbor.com", "Backorder"), ("oldharbor.de", "Register at")] {
+        let page = world.page(&format!("/domain/{name}"));
+        let links = ["Backorder", "Register at"].map(|word| page.links(word).len());
+        assert_eq!(links, ["Backorder", "Register at"].map(|it| usize::from(it == word)), "{name}");
+    }
+}
+
+#[test]
 fn all_spellings_of_a_name_lead_to_one_page() {
     let world = World::new();
     for spelling in ["m%C3%BCller.de", "M%C3%9CLLER.DE", "xn--mller-kva.de."] {

@@ -262,15 +262,33 @@ impl DossierPage<'_> {
         self.known.scored().2.caps.iter().any(|cap| cap.name == "minors")
     }
 
+    /// Returns whether its release is past and no registry holds it: then it is registered, not ordered.
+    fn is_released(&self) -> bool {
+        let today = self.as_of.today;
+        let is_past =
+            self.drop().is_some_and(|drop| !drop.registered_again && drop.release.day < today);
+        let is_held = matches!(&self.registry, RegistryView::Seen(seen) if !seen.is_free());
+        is_past && !is_held
+    }
+
+    /// Returns how the name can be had now, and the sites for it.
+    fn way_to_get(&self) -> (&'static str, &[Link]) {
+        match self.is_released() {
+            true => ("Register at", &self.links.registrar),
+            false => ("Backorder", &self.links.backorder),
+        }
+    }
+
     fn head(&self) -> Markup {
         let (domain, text) = (self.domain, self.domain.as_str());
-        let has_backorder = self.links.backorder.iter().any(|it| it.address(domain).is_some());
+        let (word, links) = self.way_to_get();
+        let has_links = links.iter().any(|it| it.address(domain).is_some());
         html! {
             div.head.title {
                 h1 { (name(text, domain.tld())) }
                 div.actions {
                     (actions(self.owned, domain, &dossier_path(text)))
-                    @if has_backorder { a.act.main href="#open-at" { "Backorder" } }
+                    @if has_links { a.act.main href="#open-at" { (word) } }
                 }
             }
             @if self.is_prohibited() {
@@ -414,9 +432,14 @@ impl DossierPage<'_> {
         };
         let content = html! {
             dl.open {
-                (group("Backorder", &self.links.backorder))
-                (group("Research", &self.links.research))
-                (group("Registrar", &self.links.registrar))
+                @if self.is_released() {
+                    (group("Register at", &self.links.registrar))
+                    (group("Research", &self.links.research))
+                } @else {
+                    (group("Backorder", &self.links.backorder))
+                    (group("Research", &self.links.research))
+                    (group("Registrar", &self.links.registrar))
+                }
             }
         };
         panel("open-at", "Open at", content)
