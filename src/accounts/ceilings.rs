@@ -28,13 +28,16 @@ type MinuteLimiter = RateLimiter<
     StateInformationMiddleware,
 >;
 
+/// One for each plan.
+pub(super) type MinuteLimiters = [MinuteLimiter; Plan::ALL.len()];
+
 /// The limits of a server.
 pub struct Ceilings {
     pub(super) limits: AccountLimits,
     /// Rate limiters by plan. Each holds a few bytes for every account that wrote since the start.
-    pub(super) rates: [MinuteLimiter; Plan::ALL.len()],
+    pub(super) rates: MinuteLimiters,
     /// The same for completions.
-    pub(super) suggestions: [MinuteLimiter; Plan::ALL.len()],
+    pub(super) suggestions: MinuteLimiters,
     pub(super) clock: DefaultClock,
 }
 

@@ -2,7 +2,7 @@
 
 use governor::clock::Clock as _;
 
-use super::super::ceilings::{Ceilings, Room};
+use super::super::ceilings::{Ceilings, MinuteLimiters, Room};
 use super::super::data::account::Account;
 use super::super::error::WriteError;
 use super::{Caller, Store};
@@ -23,26 +23,38 @@ pub struct MinuteUsedUp {
     pub retry_after_s: u64,
 }
 
+impl Ceilings {
+    /// Counts a request of the caller by the limiter of its plan.
+    fn charge(
+        &self,
+        limiters: &MinuteLimiters,
+        caller: &Caller,
+        limit: u32,
+    ) -> Result<MinuteLeft, MinuteUsedUp> {
+        match limiters[caller.plan as usize].check_key(&caller.account) {
+            Ok(state) => Ok(MinuteLeft { limit, remaining: state.remaining_burst_capacity() }),
+            Err(refused) => {
+                let retry_after_s = refused.wait_time_from(self.clock.now()).as_secs() + 1;
+                Err(MinuteUsedUp { limit, retry_after_s })
+            }
+        }
+    }
+}
+
 impl Store {
     /// Counts a write of the caller.
     ///
     /// # Errors
     /// [`WriteError::TooManyWrites`].
     pub(crate) fn admit(&self, caller: &Caller) -> Result<(), WriteError> {
-        let Some(Ceilings { rates, clock, .. }) = &self.0.ceilings else { return Ok(()) };
-        match rates[caller.plan as usize].check_key(&caller.account) {
-            Ok(state) => caller.usage.note_writes_left(state.remaining_burst_capacity()),
-            Err(refused) => {
-                caller.usage.note_writes_left(0);
-                return Err(WriteError::TooManyWrites {
-                    plan: caller.plan,
-                    limit: self.limits(caller).writes_per_minute.get(),
-                    // Rounded up, since a request one second early would be refused again.
-                    retry_after_s: refused.wait_time_from(clock.now()).as_secs() as i64 + 1,
-                });
-            }
-        }
-        Ok(())
+        let Some(ceilings) = &self.0.ceilings else { return Ok(()) };
+        let limit = self.limits(caller).writes_per_minute.get();
+        let charged = ceilings.charge(&ceilings.rates, caller, limit);
+        caller.usage.note_writes_left(charged.map_or(0, |left| left.remaining));
+        charged.map(drop).map_err(|MinuteUsedUp { limit, retry_after_s }| {
+            let retry_after_s = retry_after_s as i64;
+            WriteError::TooManyWrites { plan: caller.plan, limit, retry_after_s }
+        })
     }
 
     /// Returns the writes of the minute that were left after the caller's last one; `None` before the
@@ -56,15 +68,9 @@ impl Store {
     /// seconds to wait.
     pub fn charge_suggestion(&self, caller: &Caller) -> Result<MinuteLeft, MinuteUsedUp> {
         let limit = self.limits(caller).suggestions_per_minute.get();
-        let Some(Ceilings { suggestions, clock, .. }) = &self.0.ceilings else {
-            return Ok(MinuteLeft { limit, remaining: limit });
-        };
-        match suggestions[caller.plan as usize].check_key(&caller.account) {
-            Ok(state) => Ok(MinuteLeft { limit, remaining: state.remaining_burst_capacity() }),
-            Err(refused) => {
-                let retry_after_s = refused.wait_time_from(clock.now()).as_secs() + 1;
-                Err(MinuteUsedUp { limit, retry_after_s })
-            }
+        match &self.0.ceilings {
+            Some(ceilings) => ceilings.charge(&ceilings.suggestions, caller, limit),
+            None => Ok(MinuteLeft { limit, remaining: limit }),
         }
     }
 
