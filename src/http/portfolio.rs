@@ -286,8 +286,9 @@ pub async fn list_claims(
     let owned: Arc<UserData> = app.store.user_data(&caller);
     let page = filter.page();
     let found = work::run(claims_cost_us(&owned), move || {
-        let claims: Vec<_> = filter.page_of(&owned).map(ClaimResponse::new).collect();
-        let (total, Paging { limit, offset }) = (filter.matching(&owned).count(), page);
+        let matching: Vec<&Claim> = filter.matching(&owned).collect();
+        let (total, Paging { limit, offset }) = (matching.len(), page);
+        let claims: Vec<_> = page.rows(matching.into_iter()).map(ClaimResponse::new).collect();
         let list = ClaimList { count: claims.len(), total, limit, offset, claims };
         Ok((json::json_bytes(&list)?, total))
     });
