@@ -183,7 +183,7 @@ impl DomainName {
 
     /// Returns the name with every label in Unicode.
     pub fn unicode(&self) -> Cow<'_, str> {
-        if self.is_idn() { to_unicode(&self.text) } else { Cow::Borrowed(&self.text) }
+        to_unicode(&self.text)
     }
 }
 

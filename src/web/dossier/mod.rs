@@ -262,7 +262,7 @@ impl DossierPage<'_> {
         self.known.scored().2.caps.iter().any(|cap| cap.name == "minors")
     }
 
-    /// Returns whether its release is past and no registry holds it: then it is registered, not ordered.
+    /// Returns true if the release is past and no registry holds the name: it is registered, not ordered.
     fn is_released(&self) -> bool {
         let today = self.as_of.today;
         let is_past =
@@ -430,16 +430,12 @@ impl DossierPage<'_> {
                 }
             }
         };
+        let (word, links) = self.way_to_get();
         let content = html! {
             dl.open {
-                @if self.is_released() {
-                    (group("Register at", &self.links.registrar))
-                    (group("Research", &self.links.research))
-                } @else {
-                    (group("Backorder", &self.links.backorder))
-                    (group("Research", &self.links.research))
-                    (group("Registrar", &self.links.registrar))
-                }
+                (group(word, links))
+                (group("Research", &self.links.research))
+                @if !self.is_released() { (group("Registrar", &self.links.registrar)) }
             }
         };
         panel("open-at", "Open at", content)
