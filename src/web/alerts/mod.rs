@@ -167,13 +167,18 @@ impl EditorPage {
     ) -> Result<Response, PageError> {
         match result {
             Ok(_) => Ok(notice.at(&format!("{PATH}/{}", self.rule()?.id)).into_response()),
-            Err(ApiError::NotFound) => Err(ApiError::NotFound.into()),
-            Err(err) => {
-                let error = FormError::new(err, |_| None);
-                let page = self.page_with(None, Some(&error)).await;
-                Ok(error.into_page(page))
-            }
+            Err(err) => self.refused(err).await,
         }
+    }
+
+    /// Shows the page with the error of an action.
+    async fn refused(self, err: ApiError) -> Result<Response, PageError> {
+        if matches!(err, ApiError::NotFound) {
+            return Err(err.into());
+        }
+        let error = FormError::new(err, |_| None);
+        let page = self.page_with(None, Some(&error)).await;
+        Ok(error.into_page(page))
     }
 
     async fn set_active(self, active: bool, notice: Notice) -> Result<Response, PageError> {
@@ -346,7 +351,7 @@ async fn replace_secrets(page: EditorPage) -> Result<Response, PageError> {
     let rule = page.rule()?.id;
     match replaced(&page.web, &page.member, rule).await {
         Ok(response) => Ok(response),
-        Err(err) => page.finish::<()>(Err(err), TESTED).await,
+        Err(err) => page.refused(err).await,
     }
 }
 

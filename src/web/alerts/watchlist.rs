@@ -237,12 +237,10 @@ async fn test(State(web): State<Web>, member: LoggedIn) -> Result<Response, Page
 }
 
 /// `POST /watchlist/alerts/secrets`: replaces the secrets of the webhooks, and shows the new ones.
-async fn replace_secrets(State(web): State<Web>, member: LoggedIn) -> Result<Response, PageError> {
+async fn replace_secrets(State(web): State<Web>, member: LoggedIn) -> Response {
     let page = WatchAlertsPage::new(web, member);
-    match replaced(&page.web, &page.member, RuleId::WATCHLIST).await {
-        Ok(response) => Ok(response),
-        Err(err) => page.finish::<()>(Err(err), SAVED),
-    }
+    let shown = replaced(&page.web, &page.member, RuleId::WATCHLIST).await;
+    shown.unwrap_or_else(|err| page.rejected(err))
 }
 
 /// `POST /watchlist/alerts/deliveries/{delivery}/retry`.
