@@ -68,14 +68,8 @@ export class Client {
   }
 
   /** Iterates over the names that a search finds, up to 10,000. */
-  async *search(query: Query<"/api/v1/search">): AsyncGenerator<Schemas["SearchResult"]> {
-    let count = 0;
-    const found = this.rows("/api/v1/search", "results", { limit: 100, ...query });
-    for await (const row of found) {
-      yield row as Schemas["SearchResult"];
-      // The server refuses a larger offset.
-      if (++count === 10_000) return;
-    }
+  search(query: Query<"/api/v1/search">): AsyncGenerator<Schemas["SearchResult"]> {
+    return this.rows("/api/v1/search", "results", { limit: 100, ...query });
   }
 
   /** Iterates over the watched names. */
@@ -191,8 +185,9 @@ export class Client {
         if (page.nextCursor === null) return;
         position = { cursor: page.nextCursor, offset: undefined };
       } else {
-        if (rows.length < page.limit) return;
-        position = { offset: page.offset + rows.length };
+        const offset = page.offset + rows.length;
+        if (rows.length === 0 || offset >= page.total) return;
+        position = { offset };
       }
     }
   }

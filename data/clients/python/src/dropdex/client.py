@@ -78,9 +78,7 @@ class Client:
 
     def search(self, **query: Unpack[SearchQuery]) -> Iterator[SearchResult]:
         """Iterates over the names that a search finds, up to 10,000."""
-        found = self.rows("/api/v1/search", "results", {"limit": 100, **query})
-        # The server refuses a larger offset.
-        return itertools.islice(found, 10_000)
+        return self.rows("/api/v1/search", "results", {"limit": 100, **query})
 
     def suggest(self, **query: Unpack[SuggestQuery]) -> list[SuggestedName]:
         """Completes a typed text, `q`."""
@@ -204,7 +202,7 @@ class Client:
                 is_last = page["nextCursor"] is None
             else:
                 position = {"offset": page["offset"] + len(rows)}
-                is_last = len(rows) < page["limit"]
+                is_last = not rows or position["offset"] >= page["total"]
             if is_last:
                 return
 
