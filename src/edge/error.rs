@@ -40,7 +40,7 @@ pub struct ErrorResponse {
     error: String,
     /// Machine-readable reason: `invalid_value`, `not_found`, `PLAN_LIMIT`. New codes may be added.
     code: &'static str,
-    /// What to do instead.
+    /// Advice on how to proceed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     hint: Option<&'static str>,

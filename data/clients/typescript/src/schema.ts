@@ -2615,7 +2615,7 @@ export interface components {
              *     `channels[0].url: …`.
              */
             error: string;
-            /** @description What to do instead. */
+            /** @description Advice on how to proceed. */
             hint?: string;
             /**
              * Format: int32
