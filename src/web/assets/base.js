@@ -6,6 +6,25 @@ export const BASE = new URL("../../", import.meta.url).pathname;
 /** A path of this page or of a link as the server knows it, which is reached below `BASE`. */
 export const below = (path) => path.slice(BASE.length - 1);
 
+const here = () => location.pathname + location.search;
+let address = here(); // Of what the page shows.
+
+/** Sets the address of the page to `path`, which it shows now. */
+export function showsNow(path, { push = false } = {}) {
+  if (push) history.pushState(null, "", path);
+  else history.replaceState(null, "", path);
+  address = here();
+}
+
+/** Calls `load` when the history leads to another address. Links to a part of the page fire `popstate` too. */
+export function onAddress(load) {
+  addEventListener("popstate", () => {
+    if (here() === address) return;
+    address = here();
+    load(address);
+  });
+}
+
 const isTyping = (element) => element.matches?.("input:not([type=checkbox]):not([type=radio]):not([type=range]), textarea, select, [contenteditable]");
 
 document.addEventListener("keydown", (event) => {

@@ -1,7 +1,7 @@
 // Drops page: links change the list in place, the URL holds the state, names are selected, and shortcuts
 // move through the rows. Without this file, the links and the forms work as usual.
 
-import { BASE, below, say } from "./base.js";
+import { BASE, below, onAddress, say, showsNow } from "./base.js";
 import { problem, watchInPlace } from "./names.js";
 
 const list = () => document.querySelector("#list");
@@ -20,9 +20,7 @@ async function load(path, { push = false } = {}) {
     const page = await fragment(path, "1", request.signal);
     if (request.signal.aborted) return false;
     show(page);
-    const shown = frame().dataset.path;
-    if (push) history.pushState(null, "", shown);
-    else history.replaceState(null, "", shown);
+    showsNow(frame().dataset.path, { push });
     return true;
   } catch (error) {
     if (error.name === "AbortError") return false;
@@ -137,7 +135,7 @@ async function follow(link) {
   if (turns) say(list().querySelector("[role=status]").textContent);
 }
 
-addEventListener("popstate", () => load(location.pathname + location.search));
+onAddress(load);
 
 // ---- Selected names
 
@@ -389,7 +387,7 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("click", (event) => { if (event.target.closest("#show-keys")) keys.showModal(); });
 
 // What the form before this page did is told once.
-if (new URLSearchParams(location.search).has("done")) history.replaceState(null, "", frame().dataset.path);
+if (new URLSearchParams(location.search).has("done")) showsNow(frame().dataset.path);
 
 watchInPlace();
 selected();

@@ -1,7 +1,7 @@
 // Search page: results update on input, the URL holds the query, and the arrow keys move between the
 // field and the results.
 
-import { BASE, below, say } from "./base.js";
+import { BASE, below, onAddress, say, showsNow } from "./base.js";
 import { watchInPlace } from "./names.js";
 
 const field = document.querySelector("#q");
@@ -20,8 +20,7 @@ async function load(path, { push = false } = {}) {
     if (!fresh) return false;
     results().replaceWith(fresh);
     const shown = fresh.dataset.path ?? path;
-    if (push) history.pushState(null, "", shown);
-    else history.replaceState(null, "", shown);
+    showsNow(shown, { push });
     document.querySelector("#watch [name=next]").value = below(shown);
     return true;
   } catch (error) {
@@ -68,9 +67,9 @@ function fill(path) {
   }
 }
 
-addEventListener("popstate", () => {
+onAddress((path) => {
   fill(location.href);
-  load(location.pathname + location.search);
+  load(path);
 });
 
 document.addEventListener("keydown", (event) => {
