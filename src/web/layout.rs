@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::assets;
+use crate::components::icon::{self, icon};
 use crate::viewer::Viewer;
 
 /// Content security policy: only scripts, styles and images of this server load, and no other site
@@ -28,13 +29,17 @@ pub enum NavItem {
     Account,
 }
 
-const NAVIGATION: [(NavItem, &str, &str); 7] = [
-    (NavItem::Drops, "/", "Drops"),
-    (NavItem::Search, "/search", "Search"),
+/// The places of the navigation. On phones, they are a bar at the bottom of the screen.
+const PLACES: [(NavItem, &str, &str, &str); 4] = [
+    (NavItem::Drops, "/", "Drops", icon::DROP),
+    (NavItem::Watchlist, "/watchlist", "Watchlist", icon::STAR),
+    (NavItem::Alerts, "/alerts", "Alerts", icon::BELL),
+    (NavItem::Portfolio, "/portfolio", "Portfolio", icon::COIN),
+];
+/// Pages that wide screens list after the places, and phones below the item *More*.
+const PAGES: [(NavItem, &str, &str); 3] = [
     (NavItem::Overview, "/overview", "Overview"),
-    (NavItem::Watchlist, "/watchlist", "Watchlist"),
-    (NavItem::Alerts, "/alerts", "Alerts"),
-    (NavItem::Portfolio, "/portfolio", "Portfolio"),
+    (NavItem::Search, "/search", "Search"),
     (NavItem::Reference, "/docs", "API"),
 ];
 
@@ -98,11 +103,11 @@ impl<'a> Page<'a> {
                     a.skip href="#main" { "Skip to content" }
                     (self.header(viewer))
                     @if viewer.is_some_and(|viewer| viewer.demo) {
-                        p.sample role="note" { b { "Sample data." } " Names are real, dates are moved to today, and bids are invented. Everything is removed when the demo stops." }
+                        p.sample role="note" { b { "Sample data." } span.wide { " Names are real, dates are moved to today, and bids are invented." } " Everything is removed when the demo stops." }
                     }
                     main #main tabindex="-1" { (main) }
                     footer.site {
-                        p { "dropdex " (env!("CARGO_PKG_VERSION")) " · Dates are in UTC · " a href="/status" { "Status" } }
+                        p { "dropdex " (env!("CARGO_PKG_VERSION")) " · Dates are in UTC · " a href="/docs/getting-started" { "Documentation" } " · " a href="/status" { "Status" } }
                     }
                 }
             }
@@ -112,15 +117,28 @@ impl<'a> Page<'a> {
 
     fn header(&self, viewer: Option<&Viewer>) -> Markup {
         let current = |place| (self.place == Some(place)).then_some("page");
-        let member = viewer.and_then(|viewer| viewer.member.as_ref());
+        let account = html! {
+            @if let Some(member) = viewer.and_then(|viewer| viewer.member.as_ref()) {
+                a href="/account" title=(member.email.as_str()) aria-current=[current(NavItem::Account)] { "Account" }
+                @if member.session.is_some() {
+                    form method="post" action="/logout" { button.quiet type="submit" { "Log out" } }
+                }
+            } @else if viewer.is_some() {
+                a href="/login" aria-current=[current(NavItem::Account)] { "Log in" }
+            }
+        };
         html! {
             header.site {
-                a.brand href="/" { (mark()) "dropdex" }
+                a.brand href="/" { (mark()) span { "dropdex" } }
                 nav aria-label="Main" {
                     ul {
-                        @for (place, path, word) in NAVIGATION {
-                            li { a href=(path) aria-current=[current(place)] { (word) } }
+                        @for (place, path, word, lines) in PLACES {
+                            li { a href=(path) aria-current=[current(place)] { (icon(lines)) (word) } }
                         }
+                        @for (place, path, word) in PAGES {
+                            li.wide { a href=(path) aria-current=[current(place)] { (word) } }
+                        }
+                        li.only-phone { button type="button" popovertarget="more" { (icon(icon::DOTS)) "More" } }
                     }
                 }
                 @if let Some(bar) = &self.bar { (bar) } @else {
@@ -129,16 +147,11 @@ impl<'a> Page<'a> {
                         input #find type="search" name="q" maxlength="253" autocomplete="off" autocapitalize="none" spellcheck="false" placeholder="Search names";
                     }
                 }
-                div.member {
-                    @if let Some(member) = member {
-                        a href="/account" title=(member.email.as_str()) aria-current=[current(NavItem::Account)] { "Account" }
-                        @if member.session.is_some() {
-                            form method="post" action="/logout" { button.quiet type="submit" { "Log out" } }
-                        }
-                    } @else if viewer.is_some() {
-                        a href="/login" aria-current=[current(NavItem::Account)] { "Log in" }
-                    }
-                }
+                div.member { (account) }
+            }
+            div #more.sheet popover {
+                @for (place, path, word) in PAGES { a href=(path) aria-current=[current(place)] { (word) } }
+                (account)
             }
         }
     }

@@ -52,16 +52,31 @@ document.addEventListener("keydown", (event) => {
   location.assign(BASE + page);
 });
 
-document.addEventListener("click", async (event) => {
-  const button = event.target.closest("[data-copy]");
-  if (!button) return;
-  const text = button.dataset.copy || document.getElementById(button.dataset.copyFrom)?.textContent || "";
+/** Copies a text and says so. */
+export async function copy(text, said) {
   try {
     await navigator.clipboard.writeText(text);
-    say(`Copied ${text.length > 60 ? "to the clipboard" : text}`);
+    say(said);
   } catch {
     say("Copying is blocked by the browser. Select the text and copy it.");
   }
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  const text = button.dataset.copy || document.getElementById(button.dataset.copyFrom)?.textContent || "";
+  copy(text, `Copied ${text.length > 60 ? "to the clipboard" : text}`);
+});
+
+// Shares the address of the page, or copies it where the browser cannot share.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-share]");
+  if (!button) return;
+  if (!navigator.share) return copy(location.href, "Copied the address of this page");
+  navigator.share({ title: button.dataset.share, url: location.href }).catch((error) => {
+    if (error.name !== "AbortError") copy(location.href, "Copied the address of this page");
+  });
 });
 
 document.addEventListener("submit", (event) => {

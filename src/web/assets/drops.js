@@ -1,7 +1,7 @@
 // Drops page: links change the list in place, the URL holds the state, names are selected, and shortcuts
 // move through the rows. Without this file, the links and the forms work as usual.
 
-import { BASE, below, onAddress, say, showsNow } from "./base.js";
+import { BASE, below, copy, onAddress, say, showsNow } from "./base.js";
 import { problem, watchInPlace } from "./names.js";
 
 const list = () => document.querySelector("#list");
@@ -49,6 +49,7 @@ function show(page) {
   for (const id of PARTS.slice(0, -1)) patch(part(id), fresh(id));
   frame().dataset.path = fresh("frame").dataset.path;
   document.querySelector(".rest > .notice")?.remove();
+  part("tools")?.hidePopover?.();
   if (within && (!focused.isConnected || words(focused) !== said)) sameAs(focused, said, part(within))?.focus({ preventScroll: true });
   const more = document.querySelector(".side .more");
   if (more && isOpen) more.open = true;
@@ -112,7 +113,14 @@ document.addEventListener("submit", async (event) => {
   const form = event.target;
   if (form.method !== "get" || new URL(form.action).pathname !== BASE) return;
   event.preventDefault();
-  if (await load(address(form), { push: true })) say(list().querySelector("[role=alert], [role=status]")?.textContent ?? "List updated");
+  const filters = form.closest("#filters");
+  if (!(await load(address(form), { push: true }))) return;
+  // The fields are below the first rows on a wide screen, and cover them on a phone.
+  if (filters) {
+    filters.hidePopover?.();
+    list().scrollIntoView({ block: "start" });
+  }
+  say(list().querySelector("[role=alert], [role=status]")?.textContent ?? "List updated");
 });
 
 document.addEventListener("change", (event) => event.target.form?.matches("[data-auto]") && event.target.form.requestSubmit());
@@ -129,7 +137,6 @@ document.addEventListener("click", async (event) => {
 async function follow(link) {
   const turns = Boolean(link.rel);
   if (!(await load(link.getAttribute("href"), { push: true }))) return;
-  if (location.hash) history.replaceState(null, "", location.pathname + location.search);
   // Scroll to the top of a new page unless it is already in view.
   if (turns && list().getBoundingClientRect().top < 0) list().scrollIntoView({ block: "start" });
   if (turns) say(list().querySelector("[role=status]").textContent);
@@ -153,6 +160,7 @@ document.addEventListener("click", (event) => {
 });
 
 document.addEventListener("change", (event) => {
+  if (event.target.id === "picking") part("tools").hidePopover?.();
   if (event.target.id !== "all" && event.target.id !== "every") return;
   boxes().forEach((box) => { box.checked = event.target.checked; });
   selected();
@@ -175,14 +183,7 @@ function selected() {
 
 document.addEventListener("reset", (event) => event.target.id === "bulk" && setTimeout(selected));
 
-async function copy(names) {
-  try {
-    await navigator.clipboard.writeText(names.join("\n"));
-    say(names.length === 1 ? `Copied ${names[0]}` : `Copied ${names.length} names`);
-  } catch {
-    say("Copying is blocked by the browser. Select the text and copy it.");
-  }
-}
+const copyNames = (names) => copy(names.join("\n"), names.length === 1 ? `Copied ${names[0]}` : `Copied ${names.length} names`);
 
 const picked = () => boxes().filter((box) => box.checked).map((box) => box.value);
 
@@ -197,12 +198,12 @@ function sent(row) {
 async function copySelected(row) {
   if (!every()?.checked) {
     const names = picked();
-    return copy(names.length || !row ? names : [nameOf(row)]);
+    return copyNames(names.length || !row ? names : [nameOf(row)]);
   }
   const response = await fetch(`${BASE}selected.txt`, { method: "POST", body: sent() }).catch(() => null);
   if (!response) return say("The server is not responding.");
   if (!response.ok) return say((await problem(response)) ?? "Nothing was copied.");
-  copy((await response.text()).trim().split("\n"));
+  copyNames((await response.text()).trim().split("\n"));
 }
 
 document.addEventListener("click", (event) => {

@@ -3,6 +3,7 @@
 mod bell;
 mod fact;
 mod history;
+pub mod icon;
 mod name;
 mod parts;
 pub mod query;

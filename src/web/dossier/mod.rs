@@ -288,6 +288,7 @@ impl DossierPage<'_> {
                 h1 { (name(text, domain.tld())) }
                 div.actions {
                     (actions(self.owned, domain, &dossier_path(text)))
+                    button.act.needs-js type="button" data-share=(text) { "Share" }
                     @if has_links { a.act.main href="#open-at" { (word) } }
                 }
             }

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use crate::components::icon::{FUNNEL, icon};
 use crate::drops::Shown;
 use crate::drops::state::DropsParams;
 use crate::drops::words::{self, Chip};
@@ -30,6 +31,7 @@ pub fn bar(shown: &Shown) -> Markup {
             input #find type="search" name="add" value=[text] maxlength=(SEARCH_QUERY_CHARS_MAX)
                 placeholder="Add a filter" autocomplete="off" autocapitalize="none" spellcheck="false"
                 data-main-search aria-invalid=[text.map(|_| "true")] aria-describedby=[text.map(|_| "problem")];
+            button.only-phone.quiet type="button" popovertarget="filters" aria-label="Filters" { (icon(FUNNEL)) }
             details.help {
                 summary aria-label="What can be typed here" { "?" }
                 dl {

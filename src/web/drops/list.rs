@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 
+use crate::components::icon::{DOTS, icon};
 use crate::components::{
     self, ANONYMOUS_DEPTH, counted, grouped, log_in_for_more, query, row_header, score_share,
     share, stage_word, total, totalled, watch_star,
@@ -37,7 +38,11 @@ pub fn show(shown: &Shown, found: &Result<DropsResults<'_>, String>) -> Markup {
                     p.problem #problem role="alert" { (why) " " a href="/" { "Clear all filters" } }
                 }
                 @if let Ok(found) = found {
-                    div.top { (tabs(state, found)) (tools(shown, found)) }
+                    div.top {
+                        (tabs(state, found))
+                        button.only-phone.quiet type="button" popovertarget="tools" aria-label="Actions" { (icon(DOTS)) }
+                        (tools(shown, found))
+                    }
                     @if !found.days.is_empty() { (days(shown, found)) }
                     (sets::show(shown))
                 }
@@ -137,9 +142,9 @@ fn tools(shown: &Shown, found: &DropsResults<'_>) -> Markup {
     let rule = state.conditions().moving(shown.today);
     let rule: Vec<_> = rule.parameters().collect();
     html! {
-        div.tools {
-            a.only-phone href="#filters" { "Filters" }
+        div #tools.tools.sheet popover {
             label.only-phone { input #picking type="checkbox"; "Select" }
+            button.only-phone.quiet.needs-js type="button" data-share="Dropping domain names" { "Share" }
             @if state.is_filtered() { a.clear href=(state.unfiltered().path()) { "Clear filters" } }
             a href=(query::with(&rule, "/alerts/new")) { "Alert me about these" }
             @if names.count() > 0 {

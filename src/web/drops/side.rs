@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::components::{query, share, total};
+use crate::components::{query, share, total, totalled};
 use crate::drops::saved::{self, Counted};
 use crate::drops::state::DropsParams;
 use crate::drops::{DropsResults, Shown};
@@ -32,9 +32,9 @@ struct FacetRow {
 pub fn show(shown: &Shown, found: Option<&DropsResults<'_>>, saved: &[Counted]) -> Markup {
     let state = &shown.state;
     html! {
-        aside.side #filters aria-label="Filters" {
-            a.done href="#list" { "Show the list" }
+        aside.side.sheet #filters aria-label="Filters" popover {
             (searches(shown, saved))
+            (more(shown))
             @if let Some(found) = found {
                 @let are_exact = found.facets_are_exact;
                 @for (facet, values) in &found.facets {
@@ -50,7 +50,9 @@ pub fn show(shown: &Shown, found: Option<&DropsResults<'_>>, saved: &[Counted]) 
                 }
             }
             (section(state, "Letters", &["digits", "hyphens", "idn", "caps", "typo", "adult"], letters(state), true))
-            (more(shown))
+            button.done type="button" popovertarget="filters" popovertargetaction="hide" {
+                "Show " @match found { Some(found) => (totalled(found.total(), "name")), None => "the list" }
+            }
         }
     }
 }
