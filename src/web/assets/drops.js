@@ -3,6 +3,7 @@
 
 import { BASE, below, copy, onAddress, say, showsNow } from "./base.js";
 import { problem, watchInPlace } from "./names.js";
+import { onRows } from "./touch.js";
 
 const list = () => document.querySelector("#list");
 const frame = () => document.querySelector("#frame");
@@ -312,6 +313,20 @@ document.addEventListener("pointerover", (event) => {
   if (cell && cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent;
 });
 
+// ---- Touch
+
+const watch = (row) => row?.querySelector(".sel :is(button, a)").click();
+
+onRows(ROW, {
+  isOff: () => list().querySelector("#picking").checked,
+  left: hide,
+  right: watch,
+  hold(row) {
+    list().querySelector("#picking").checked = true;
+    row.querySelector(".sel input").click();
+  },
+});
+
 const turn = (rel) => {
   const link = list().querySelector(`.pager a[rel=${rel}]`);
   if (link) follow(link);
@@ -362,7 +377,7 @@ const actions = {
   o: open,
   e: explain,
   x: (row) => row?.querySelector(".sel input").click(),
-  w: (row) => row?.querySelector(".sel :is(button, a)").click(),
+  w: watch,
   X: selectTo,
   A: selectEvery,
   t: (row) => fill("tags", row),
