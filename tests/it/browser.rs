@@ -15,6 +15,7 @@ mod find;
 mod judge;
 mod owned;
 mod pace;
+mod phone;
 mod pictures;
 mod story;
 pub mod world;

@@ -207,6 +207,20 @@ impl<'a> Target<'a> {
         self.act("click", |it| self.browser.run(it.click()));
     }
 
+    /// Scrolls the element into view and returns its middle on the screen.
+    #[track_caller]
+    pub fn middle(&self) -> [f64; 2] {
+        let place = "arguments[0].scrollIntoView({block: 'nearest'});
+            const box = arguments[0].getBoundingClientRect();
+            return [box.x + box.width / 2, box.y + box.height / 2]";
+        self.browser.until(&format!("the place of {}", self.path), || {
+            let Some(it) = self.shown()? else { return Ok(None) };
+            let it = serde_json::to_value(&it).expect("an element is a reference in JSON");
+            let place = self.browser.try_script(place, &[it])?;
+            Ok(serde_json::from_value(place).ok())
+        })
+    }
+
     /// Clicks the element, which leads to another page.
     #[track_caller]
     pub fn follow(&self) {

@@ -10,14 +10,7 @@ const WATCHED: &str = "//tbody/tr[td[contains(@class, 'check')]]";
 #[test]
 fn a_morning_from_the_filter_to_the_return() {
     let mailbox = Mailbox::new();
-    let world = World::market(&mailbox);
-    let mut tomorrow = vec!["harbor9.com".to_owned(), "oakledger.net".to_owned()];
-    for first in ["quiet", "paper", "harbor", "silver", "garden"] {
-        let second = ["meadow", "lantern", "ledger", "bridge", "market"];
-        tomorrow.extend(second.map(|second| format!("{first}{second}.com")));
-    }
-    let tomorrow: Vec<&str> = tomorrow.iter().map(String::as_str).collect();
-    world.ingest_soon("soon.csv", &tomorrow, 7);
+    let world = World::market_of_tomorrow(&mailbox);
     let browser = world.member("ann@example.com", "pro");
 
     // Three actions find the eight best .com names without digits that drop tomorrow.

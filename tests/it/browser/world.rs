@@ -86,6 +86,19 @@ impl World {
         World::of(site, &mailbox.settings(WEB))
     }
 
+    /// Creates a market with good names in .com that drop tomorrow, and some others.
+    pub fn market_of_tomorrow(mailbox: &Mailbox) -> World {
+        let world = World::market(mailbox);
+        let mut tomorrow = vec!["harbor9.com".to_owned(), "oakledger.net".to_owned()];
+        for first in ["quiet", "paper", "harbor", "silver", "garden"] {
+            let second = ["meadow", "lantern", "ledger", "bridge", "market"];
+            tomorrow.extend(second.map(|second| format!("{first}{second}.com")));
+        }
+        let tomorrow: Vec<&str> = tomorrow.iter().map(String::as_str).collect();
+        world.ingest_soon("soon.csv", &tomorrow, 7);
+        world
+    }
+
     fn of(site: Site, settings: &str) -> World {
         let settings = site.settings(settings);
         let server = site.serve_with(&["--config", &settings, "--today", TODAY]);
