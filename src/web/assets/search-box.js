@@ -1,4 +1,4 @@
-// Suggestions below the search field (WAI-ARIA combobox). Only the latest request counts. Without this
+// Suggestions below the search field (WAI-ARIA combobox): names, and filters in the query bar. Only the latest request counts. Without this
 // file, the field is a plain form.
 
 import { BASE } from "./base.js";
@@ -9,7 +9,7 @@ const KEPT = 50;
 
 const list = Object.assign(document.createElement("ul"), { id: "found", hidden: true });
 list.setAttribute("role", "listbox");
-list.setAttribute("aria-label", "Names");
+list.setAttribute("aria-label", "Suggestions");
 box.append(list);
 for (const [name, value] of Object.entries({ role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": "found" })) {
   field.setAttribute(name, value);
@@ -21,21 +21,32 @@ let pending; // The pending request.
 const options = () => [...list.children];
 const chosen = () => list.querySelector("[aria-selected=true]");
 
+/** Addresses of what is offered for a text: filters in the query bar, then names. A filter is no name. */
+function sources(text) {
+  const filters = field.name === "add" ? [`${BASE}?${new URLSearchParams(new FormData(box))}`] : [];
+  const names = /^-|[:"]|\s/.test(text.trim()) ? [] : [`${BASE}search?${new URLSearchParams({ q: text.trim() })}`];
+  return [...filters, ...names];
+}
+
 async function ask(text) {
   pending?.abort();
-  // A filter of the query bar is no name.
-  if (!text || /^-|[:"]|\s/.test(text)) return close();
-  if (cache.has(text)) return show(cache.get(text));
+  const paths = text.trim() ? sources(text) : [];
+  if (paths.length === 0) return close();
+  const key = paths.join(" ");
+  if (cache.has(key)) return show(cache.get(key));
   const request = (pending = new AbortController());
+  const part = async (path) => {
+    const response = await fetch(path, { headers: { "X-Fragment": "options" }, signal: request.signal });
+    return response.ok ? response.text() : undefined;
+  };
   try {
-    const response = await fetch(`${BASE}search?${new URLSearchParams({ q: text })}`, { headers: { "X-Fragment": "options" }, signal: request.signal });
-    const html = response.ok ? await response.text() : undefined;
+    const parts = await Promise.all(paths.map(part));
     if (request.signal.aborted) return;
     // The server may be overloaded. The next input tries again.
-    if (html === undefined) return close();
-    cache.set(text, html);
+    if (parts.includes(undefined)) return close();
+    cache.set(key, parts.join(""));
     if (cache.size > KEPT) cache.delete(cache.keys().next().value);
-    show(html);
+    show(parts.join(""));
   } catch (error) {
     if (error.name !== "AbortError") close();
   }
@@ -73,10 +84,17 @@ function step(by) {
   choose(all[next]);
 }
 
-const go = (option) => location.assign(option.dataset.href);
+/** Opens a name, sends a filter, or asks for the values of one. */
+function go(option) {
+  if (option.dataset.href) return location.assign(option.dataset.href);
+  field.value = option.dataset.text;
+  if (field.value.endsWith(":")) return ask(field.value);
+  close();
+  box.requestSubmit();
+}
 
-field.addEventListener("input", () => ask(field.value.trim()));
-field.addEventListener("focus", () => { if (field.value.trim()) ask(field.value.trim()); });
+field.addEventListener("input", () => ask(field.value));
+field.addEventListener("focus", () => { if (field.value.trim()) ask(field.value); });
 // Keep the list open if the focus returns at once.
 field.addEventListener("blur", () => setTimeout(() => { if (document.activeElement !== field) close(); }, 100));
 field.addEventListener("keydown", (event) => {
@@ -85,7 +103,7 @@ field.addEventListener("keydown", (event) => {
   if (event.key === "ArrowDown" || event.key === "ArrowUp") {
     event.preventDefault();
     if (open) step(event.key === "ArrowDown" ? 1 : -1);
-    else ask(field.value.trim());
+    else ask(field.value);
   } else if (event.key === "Escape" && open) {
     event.preventDefault();
     close();

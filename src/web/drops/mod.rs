@@ -6,6 +6,7 @@
 pub(crate) mod bulk;
 mod chips;
 mod columns;
+mod completion;
 mod list;
 pub mod saved;
 mod sets;
@@ -84,13 +85,18 @@ async fn list_drops(
 ) -> Result<Response, PageError> {
     let sent = Fields::from_query(query.as_deref());
     let state = DropsParams::of(&sent);
+    let (index, as_of) = (web.app.live.current(), web.app.as_of(viewer.now));
+    let wanted = fragment::wanted(&headers);
+    if wanted == Wanted::Options {
+        let (app, text) = (web.app.clone(), sent.text("add").to_owned());
+        let complete = move || completion::options(&app, &index, &state, &text, as_of);
+        return Ok(fragment::vary(work::scan(complete).await?.into_response()));
+    }
     let not_understood = match next(&state, &sent) {
         Ok(Some(next)) => return Ok(Redirect::to(&next.path()).into_response()),
         Ok(None) => None,
         Err(why) => Some(NotUnderstood { text: sent.text("add").to_owned(), why }),
     };
-    let (index, as_of) = (web.app.live.current(), web.app.as_of(viewer.now));
-    let wanted = fragment::wanted(&headers);
     let owned = viewer.member.as_ref().map(|member| web.user_data(member));
     let mut shown = Shown {
         not_understood,

@@ -33,7 +33,7 @@ pub fn described(state: &DropsParams) -> String {
 /// A sentence about the first invalid term.
 pub fn add(state: &DropsParams, text: &str) -> Result<DropsParams, String> {
     let mut values: Vec<(&'static str, String)> = Vec::new();
-    for token in tokens(text) {
+    for token in expanded(tokens(text)) {
         let (is_not, body) = match token.strip_prefix('-') {
             Some(body) if !body.is_empty() => (true, body),
             _ => (false, token.as_str()),
@@ -61,23 +61,90 @@ pub fn add(state: &DropsParams, text: &str) -> Result<DropsParams, String> {
     Ok(next)
 }
 
+/// A word of the query bar.
+#[derive(Default)]
+struct Token {
+    text: String,
+    /// Whether a part of it was between quotation marks.
+    was_quoted: bool,
+}
+
 /// Splits a text into words, which may contain spaces between quotation marks.
-fn tokens(text: &str) -> Vec<String> {
-    let (mut tokens, mut token, mut is_quoted) = (Vec::new(), String::new(), false);
+fn tokens(text: &str) -> Vec<Token> {
+    let (mut tokens, mut token, mut is_quoted) = (Vec::new(), Token::default(), false);
     for char in text.chars() {
         match char {
-            '"' => is_quoted = !is_quoted,
+            '"' => (is_quoted, token.was_quoted) = (!is_quoted, true),
             char if char.is_whitespace() && !is_quoted => tokens.push(std::mem::take(&mut token)),
-            char => token.push(char),
+            char => token.text.push(char),
         }
     }
     tokens.push(token);
-    tokens.retain(|token| !token.is_empty());
+    tokens.retain(|token| !token.text.is_empty());
     tokens
 }
 
+/// Replaces phrases by the terms that they stand for. Words between quotation marks are texts.
+fn expanded(tokens: Vec<Token>) -> Vec<String> {
+    let mut terms = Vec::with_capacity(tokens.len());
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(Token { text, was_quoted }) = tokens.next() {
+        let next = tokens.peek().filter(|next| !was_quoted && !next.was_quoted);
+        match next.and_then(|next| phrase(&text.to_lowercase(), &next.text.to_lowercase())) {
+            Some(phrase) => {
+                tokens.next();
+                terms.extend(phrase.split(' ').map(str::to_owned));
+            }
+            None => terms.push(text),
+        }
+    }
+    terms
+}
+
+/// Numbers that people write as words, from 1.
+const NUMBERS: [&str; 10] =
+    ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+
+fn number(text: &str) -> Option<usize> {
+    let spelled = NUMBERS.iter().position(|word| *word == text).map(|place| place + 1);
+    spelled.or_else(|| text.parse().ok()).filter(|number| (1..=63).contains(number))
+}
+
+/// Returns the terms that a phrase of two words stands for.
+fn phrase(first: &str, second: &str) -> Option<String> {
+    let terms = match (number(first), first, second) {
+        (Some(1), _, "word") => "kind:word".to_owned(),
+        (Some(words), _, "words") => format!("words:{words}"),
+        (Some(len), _, "letters" | "letter") => format!("len:{len} -digits -hyphens"),
+        (Some(len), _, "digits" | "digit" | "numbers") => format!("len:{len} digits:only"),
+        (Some(len), _, "characters" | "character") => format!("len:{len}"),
+        (_, "no", "digits" | "numbers") => "-digits".to_owned(),
+        (_, "no", "hyphens" | "hyphen" | "dashes") => "-hyphens".to_owned(),
+        (_, "no", "idns") => "-idn".to_owned(),
+        (_, "no", "trademarks" | "spam") => "-caps".to_owned(),
+        _ => return None,
+    };
+    Some(terms)
+}
+
+/// Returns phrases that begin with a text.
+pub fn phrases(start: &str) -> Vec<String> {
+    const KNOWN: [&str; 6] =
+        ["one word", "two words", "no digits", "no hyphens", "no trademarks", "no idns"];
+    let start = start.to_lowercase();
+    let first = start.split(' ').next().unwrap_or_default();
+    let counted = number(first).filter(|number| *number > 1).into_iter();
+    let counted = counted
+        .flat_map(|_| ["letters", "digits", "characters", "words"])
+        .map(|unit| format!("{first} {unit}"));
+    let mut phrases: Vec<_> = KNOWN.into_iter().map(str::to_owned).chain(counted).collect();
+    phrases.retain(|phrase| !start.is_empty() && phrase.starts_with(&start));
+    phrases.dedup();
+    phrases
+}
+
 /// Names of a condition in the query bar.
-fn keys(condition: &'static Condition) -> &'static [&'static str] {
+pub fn keys(condition: &'static Condition) -> &'static [&'static str] {
     match &condition.bar {
         Bar::Low(range) => range.keys,
         Bar::Value(term) => term.keys,
@@ -208,6 +275,13 @@ mod tests {
             ("rank:100k", "/?max_rank=100000"),
             ("rank:<=5000", "/?max_rank=5000"),
             ("rank:1M", "/?max_rank=1000000"),
+            ("one word .com", "/?kind=word&tld=com"),
+            ("two words no digits", "/?min_words=2&max_words=2&digits=none"),
+            ("4 letters", "/?min_len=4&max_len=4&digits=none&hyphens=none"),
+            ("Five Characters shop", "/?min_len=5&max_len=5&contains=shop"),
+            ("3 digits", "/?min_len=3&max_len=3&digits=only"),
+            ("\"one\" word", "/?contains=one%2Cword"),
+            ("no letters 64 letters", "/?contains=no%2Cletters%2C64"),
             ("", "/"),
         ] {
             let path_of = |state: &DropsParams| {
@@ -220,6 +294,19 @@ mod tests {
             let query = path.split_once('?').map_or("", |(_, query)| query);
             assert_eq!(path_of(&added), path_of(&state(query)), "{text}");
         }
+    }
+
+    #[test]
+    fn offered_phrases_are_understood() {
+        for start in ["o", "t", "n", "4", "four l", "7 c"] {
+            let phrases = phrases(start);
+            assert!(!phrases.is_empty(), "{start}");
+            for text in phrases {
+                let added = add(&DropsParams::default(), &text).expect("understood");
+                assert_eq!(added.get("contains"), "", "{text}");
+            }
+        }
+        assert_eq!(phrases(""), [""; 0]);
     }
 
     #[test]
