@@ -8,7 +8,6 @@ use axum::response::{IntoResponse, Response};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::assets;
-use crate::components::icon::{self, icon};
 use crate::viewer::Viewer;
 
 /// Content security policy: only scripts, styles and images of this server load, and no other site
@@ -25,21 +24,24 @@ pub enum NavItem {
     Watchlist,
     Alerts,
     Portfolio,
+    Docs,
     Reference,
     Account,
 }
 
 /// The places of the navigation. On phones, they are a bar at the bottom of the screen.
 const PLACES: [(NavItem, &str, &str, &str); 4] = [
-    (NavItem::Drops, "/", "Drops", icon::DROP),
-    (NavItem::Watchlist, "/watchlist", "Watchlist", icon::STAR),
-    (NavItem::Alerts, "/alerts", "Alerts", icon::BELL),
-    (NavItem::Portfolio, "/portfolio", "Portfolio", icon::COIN),
+    (NavItem::Drops, "/", "Drops", "drop"),
+    (NavItem::Watchlist, "/watchlist", "Watchlist", "star"),
+    (NavItem::Alerts, "/alerts", "Alerts", "bell"),
+    (NavItem::Portfolio, "/portfolio", "Portfolio", "coin"),
 ];
-/// Pages that wide screens list after the places, and phones below the item *More*.
-const PAGES: [(NavItem, &str, &str); 3] = [
+/// Pages below the item *More* of phones. Wide screens list the first after the places, and all of them in
+/// the footer.
+const PAGES: [(NavItem, &str, &str); 4] = [
     (NavItem::Overview, "/overview", "Overview"),
     (NavItem::Search, "/search", "Search"),
+    (NavItem::Docs, "/docs/getting-started", "Documentation"),
     (NavItem::Reference, "/docs", "API"),
 ];
 
@@ -107,7 +109,11 @@ impl<'a> Page<'a> {
                     }
                     main #main tabindex="-1" { (main) }
                     footer.site {
-                        p { "dropdex " (env!("CARGO_PKG_VERSION")) " · Dates are in UTC · " a href="/docs/getting-started" { "Documentation" } " · " a href="/status" { "Status" } }
+                        p {
+                            "dropdex " (env!("CARGO_PKG_VERSION")) " · Dates are in UTC"
+                            @for (_, path, word) in &PAGES[1..] { " · " a href=(path) { (word) } }
+                            " · " a href="/status" { "Status" }
+                        }
                     }
                 }
             }
@@ -132,13 +138,13 @@ impl<'a> Page<'a> {
                 a.brand href="/" { (mark()) span { "dropdex" } }
                 nav aria-label="Main" {
                     ul {
-                        @for (place, path, word, lines) in PLACES {
-                            li { a href=(path) aria-current=[current(place)] { (icon(lines)) (word) } }
+                        @for (place, path, word, icon) in PLACES {
+                            li { a href=(path) aria-current=[current(place)] { i.icon.(icon) {} (word) } }
                         }
-                        @for (place, path, word) in PAGES {
-                            li.wide { a href=(path) aria-current=[current(place)] { (word) } }
+                        @for (place, path, word) in &PAGES[..1] {
+                            li.wide { a href=(path) aria-current=[current(*place)] { (word) } }
                         }
-                        li.only-phone { button type="button" popovertarget="more" { (icon(icon::DOTS)) "More" } }
+                        li.only-phone { button type="button" popovertarget="more" { i.icon.dots {} "More" } }
                     }
                 }
                 @if let Some(bar) = &self.bar { (bar) } @else {

@@ -3,7 +3,6 @@
 mod bell;
 mod fact;
 mod history;
-pub mod icon;
 mod name;
 mod parts;
 pub mod query;

@@ -164,10 +164,7 @@ fn frame(
             div.prose { (main) }
         }
     };
-    Page::new(title, about)
-        .at(NavItem::Reference)
-        .styles(&["reference.css"])
-        .show(Some(viewer), main)
+    Page::new(title, about).at(NavItem::Docs).styles(&["reference.css"]).show(Some(viewer), main)
 }
 
 fn contents(document: &Document) -> Markup {

@@ -2,7 +2,6 @@
 
 use maud::{Markup, html};
 
-use crate::components::icon::{FUNNEL, icon};
 use crate::drops::Shown;
 use crate::drops::state::DropsParams;
 use crate::drops::words::{self, Chip};
@@ -29,9 +28,9 @@ pub fn bar(shown: &Shown) -> Markup {
             }
             label.hidden for="find" { "Search or filter names" }
             input #find type="search" name="add" value=[text] maxlength=(SEARCH_QUERY_CHARS_MAX)
-                placeholder="Add a filter" autocomplete="off" autocapitalize="none" spellcheck="false"
+                placeholder="Search or filter" autocomplete="off" autocapitalize="none" spellcheck="false"
                 data-main-search aria-invalid=[text.map(|_| "true")] aria-describedby=[text.map(|_| "problem")];
-            button.only-phone.quiet type="button" popovertarget="filters" aria-label="Filters" { (icon(FUNNEL)) }
+            button.only-phone.quiet type="button" popovertarget="filters" aria-label="Filters" { i.icon.funnel {} }
             details.help {
                 summary aria-label="What can be typed here" { "?" }
                 dl {

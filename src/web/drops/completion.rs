@@ -11,7 +11,6 @@ use crate::index::{Index, Total};
 use crate::query::conditions::{Bar, CONDITIONS, Condition, Kind};
 use crate::service::app::App;
 use crate::service::error::ApiError;
-use crate::service::filter_words;
 
 /// Maximum number of completions.
 const OFFERS_MAX: usize = 6;
@@ -71,8 +70,7 @@ pub fn options(
         {
             let names = index.estimate_drops(&filter, as_of)?;
             if names.count() > 0 {
-                let meaning = words::add(&DropsParams::default(), &term);
-                let meaning = meaning.map(|state| words::described(&state)).unwrap_or_default();
+                let meaning = if says_itself(&term) { String::new() } else { meaning(&term) };
                 offers.push(Offer { text, term, meaning, names: Some(names) });
             }
         }
@@ -88,6 +86,16 @@ pub fn options(
             }
         }
     })
+}
+
+/// Whether a term reads as its filter, such as `score:>=80`.
+fn says_itself(term: &str) -> bool {
+    key(term).is_some_and(|(_, condition)| !matches!(condition.bar, Bar::Feature(_)))
+}
+
+fn meaning(term: &str) -> String {
+    let state = words::add(&DropsParams::default(), term);
+    state.map(|state| words::described(&state)).unwrap_or_default()
 }
 
 /// Returns the terms that may complete the end of a text, each with the part of the text before it.
@@ -115,11 +123,10 @@ fn terms(
     }
     let two = start(kept.trim_end());
     let (before, phrase) = text.split_at(two);
-    let of_two = words::phrases(phrase).into_iter().map(|phrase| (before, phrase));
-    let of_one = words::phrases(last).into_iter().map(|phrase| (kept, phrase));
-    let phrases: Vec<_> =
-        if kept.is_empty() { of_one.collect() } else { of_two.chain(of_one).collect() };
-    Ok(filters(last).into_iter().map(|term| (kept, term)).chain(phrases).collect())
+    let of_two = if kept.is_empty() { Vec::new() } else { words::phrases(phrase) };
+    let of_two = of_two.into_iter().map(|phrase| (before, phrase));
+    let of_one = filters(last).into_iter().chain(words::phrases(last));
+    Ok(of_two.chain(of_one.map(|term| (kept, term))).collect())
 }
 
 /// Returns filters whose name begins with a text.
@@ -132,9 +139,9 @@ fn filters(text: &str) -> Vec<String> {
         return Vec::new();
     }
     let mut known: Vec<_> = CONDITIONS.iter().collect();
-    known.sort_by_key(|condition| filter_words::place(condition));
+    known.sort_by_key(|condition| matches!(condition.bar, Bar::Feature(_)));
     let fit = known.into_iter().filter_map(|condition| {
-        let key = words::keys(condition).iter().find(|key| key.starts_with(&text))?;
+        let key = words::keys(condition).first().filter(|key| key.starts_with(&text))?;
         match condition.bar {
             Bar::Feature(says) if says[0].0 == "none" => Some(format!("-{key}")),
             Bar::Feature(says) => Some(format!("{key}:{}", says[0].0)),

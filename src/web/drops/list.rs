@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 
-use crate::components::icon::{DOTS, icon};
 use crate::components::{
     self, ANONYMOUS_DEPTH, counted, grouped, log_in_for_more, query, row_header, score_share,
     share, stage_word, total, totalled, watch_star,
@@ -40,7 +39,7 @@ pub fn show(shown: &Shown, found: &Result<DropsResults<'_>, String>) -> Markup {
                 @if let Ok(found) = found {
                     div.top {
                         (tabs(state, found))
-                        button.only-phone.quiet type="button" popovertarget="tools" aria-label="Actions" { (icon(DOTS)) }
+                        button.only-phone.quiet type="button" popovertarget="tools" aria-label="Actions" { i.icon.dots {} }
                         (tools(shown, found))
                     }
                     @if !found.days.is_empty() { (days(shown, found)) }

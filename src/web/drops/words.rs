@@ -10,7 +10,9 @@ use crate::vocab::day::Day;
 
 /// Examples of all kinds of terms in the query bar.
 pub fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
-    CONDITIONS.iter().flat_map(|condition| condition.help.iter().copied())
+    const PHRASES: [(&str, &str); 2] =
+        [("one word", "one dictionary word"), ("4 letters", "four letters and nothing else")];
+    CONDITIONS.iter().flat_map(|condition| condition.help.iter().copied()).chain(PHRASES)
 }
 
 /// Returns the filters in words. With `today`, relative days become dates.
