@@ -262,6 +262,49 @@ fn type_ahead_suggests_names() {
 }
 
 #[test]
+fn the_query_bar_completes_filters() {
+    let world = World::new();
+    let browser = Browser::new(&world.server);
+    browser.open("/?view=active");
+    let field = browser.field("Search or filter names");
+    let option = |text: &str| browser.page().at("//*[@role='option']").text(text);
+    let options = || {
+        let all =
+            "return [...document.querySelectorAll('[role=option]')].map((it) => it.innerText)";
+        serde_json::from_value::<Vec<String>>(browser.script(all, &[])).expect("texts")
+    };
+    // Filters come first, then names, and a chosen filter asks for its value.
+    browser.press("/");
+    browser.press("t");
+    option("tld:").wait();
+    let first = options();
+    assert_eq!(first[0], "tld: TLD");
+    assert!(first.iter().any(|it| it.starts_with('t') && it.contains(".com")), "{first:?}");
+    field.type_keys(DOWN);
+    field.type_keys(ENTER);
+    assert_eq!(field.property("value"), "tld:");
+    option("tld:com").wait();
+    let com = options();
+    let com = com.iter().find(|it| it.starts_with("tld:com")).expect("offered");
+    option("tld:com").click();
+    browser.is_at("/?view=active&tld=com");
+    let left = com.lines().last().expect("a number").trim_start_matches("about ");
+    browser.text(&format!("of {left}")).wait();
+
+    // A value depends on the filters that are set; a phrase reads as its filters.
+    field.type_keys("no d");
+    option("no digits").wait();
+    field.type_keys(DOWN);
+    field.type_keys(ENTER);
+    browser.is_at("/?view=active&tld=com&digits=none");
+    field.type_keys("4 letters one word");
+    browser.press(ENTER);
+    browser.text("length 4").wait();
+    browser.text("kind word").wait();
+    assert!(names(&browser).iter().all(|name| name.len() == "abcd.com".len()));
+}
+
+#[test]
 fn every_name_of_a_search_is_selected_across_pages() {
     let world = World::new();
     let browser = world.member("ann@example.com", "core");

@@ -204,6 +204,8 @@ impl<'a> Target<'a> {
     /// Clicks the element.
     #[track_caller]
     pub fn click(&self) {
+        // The bar of a phone covers elements that WebDriver regards as in view.
+        self.middle();
         self.act("click", |it| self.browser.run(it.click()));
     }
 
