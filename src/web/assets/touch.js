@@ -7,7 +7,7 @@ const HELD_MS = 500;
 /** Calls `left`, `right` or `hold` with a row that a finger swiped or held, unless `isOff`. */
 export function onRows(selector, { isOff, left, right, hold }) {
   let grip; // The row below the finger, and how far it was moved.
-  let held = false; // Whether the finger held a row, so that lifting it is no click.
+  let held = false; // After a long press, the click of the lifted finger is ignored.
 
   const letGo = () => {
     clearTimeout(grip?.timer);

@@ -33,7 +33,7 @@ struct Offer {
     /// The whole text of the query bar with it. A filter without a value ends with a colon.
     text: String,
     term: String,
-    /// What the term means.
+    /// Meaning of the term in words.
     meaning: String,
     names: Option<Total>,
 }
