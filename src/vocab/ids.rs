@@ -81,6 +81,10 @@ random_id! {
     SearchId
 }
 random_id! {
+    /// Id of an action that can be undone. Invariant: 1 to [`ID_MAX`].
+    ActionId
+}
+random_id! {
     /// Id of an API key. Invariant: 1 to [`ID_MAX`].
     KeyId
 }

@@ -180,6 +180,11 @@ fn without_dollar_marks(text: &str) -> &str {
 }
 
 impl Usd {
+    /// Returns true for a price that is read the same way everywhere, so that a page need not ask.
+    pub fn is_exact(text: &str) -> bool {
+        number::is_exact(without_dollar_marks(text.trim()).trim())
+    }
+
     /// Reads a price that a person wrote: `1,250.50`, `$1,250`, `1250 USD`, `us$ 12.50`.
     ///
     /// # Errors
@@ -342,6 +347,13 @@ mod tests {
             assert_eq!(usd(text, DecimalMark::Point), Ok(cents), "{text}");
         }
         assert_eq!(usd("1,000,000,001", DecimalMark::Point), Err(UsdError::Range));
+        for (text, cents) in [("12,50", 1250), ("$1.250,00", 125_000), ("1,250 USD", 125_000)] {
+            assert_eq!(usd(text, DecimalMark::Either), Ok(cents), "{text}");
+            assert!(!Usd::is_exact(text), "{text}");
+        }
+        for text in ["12.5", "$1250", "12.50 USD", "$1,250.50", " 0 "] {
+            assert!(Usd::is_exact(text), "{text}");
+        }
     }
 
     #[test]

@@ -14,10 +14,13 @@ const GROUP_MARKS: [char; 6] = [' ', '\u{a0}', '\u{2009}', '\u{202f}', '\'', '\u
 /// The decimal mark in the file or form of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecimalMark {
-    /// `1,250.50`: forms, and files separated by commas or tabs.
+    /// `1,250.50`: files separated by commas or tabs.
     Point,
     /// `1.250,50`: files separated by semicolons. `1250.50` is also accepted.
     Comma,
+    /// `1,250.50`, `1.250,50` or `12,50`: fields of forms, whose pages show the number as it was read
+    /// ([`is_exact`]) before it is saved. `1,250` has groups, and `1.250` is refused.
+    Either,
 }
 
 /// A text that is not a number, or an ambiguous one. Printed at the end of an error message: `;
@@ -72,7 +75,7 @@ pub fn plain(text: &str, decimals: DecimalMark) -> Result<String, NumberError> {
     };
     match (&readings.grouped, &readings.decimal) {
         // A single mark before three digits separates groups in some countries, and decimals in others.
-        (Some(grouped), Some(_)) if (last_mark, decimals) == (',', DecimalMark::Point) => {
+        (Some(grouped), Some(_)) if last_mark == ',' && decimals != DecimalMark::Comma => {
             Ok(grouped.clone())
         }
         (Some(grouped), None) if (last_mark, decimals) != ('.', DecimalMark::Point) => {
@@ -80,12 +83,21 @@ pub fn plain(text: &str, decimals: DecimalMark) -> Result<String, NumberError> {
         }
         (None, Some((whole, places))) if (1..=2).contains(&places.len()) => {
             match (last_mark, decimals) {
-                ('.', _) | (_, DecimalMark::Comma) => Ok(format!("{whole}.{places}")),
-                _ => refused(),
+                (',', DecimalMark::Point) => refused(),
+                _ => Ok(format!("{whole}.{places}")),
             }
         }
         _ => refused(),
     }
+}
+
+/// Returns true for a number that is read the same way everywhere: digits, with decimals after a point
+/// if any. `1,250.50` is one, `1,250` and `12,50` are not.
+pub fn is_exact(text: &str) -> bool {
+    Readings::of(text).is_some_and(|it| match it.last_mark {
+        Some(mark) => mark == '.' && it.grouped.is_none() && it.nearly_grouped.is_none(),
+        None => true,
+    })
 }
 
 /// The possible interpretations of digits with marks between them.
@@ -186,7 +198,7 @@ fn rounded(whole: &str, decimals: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use DecimalMark::{Comma, Point};
+    use DecimalMark::{Comma, Either, Point};
 
     #[test]
     fn a_mark_is_dropped_only_between_groups_of_three() {
@@ -259,6 +271,34 @@ mod tests {
         ] {
             assert_eq!(plain(text, Point).ok().as_deref(), point, "{text:?} with a point");
             assert_eq!(plain(text, Comma).ok().as_deref(), comma, "{text:?} with a comma");
+        }
+    }
+
+    #[test]
+    fn forms_accept_either_decimal_mark_and_refuse_what_is_ambiguous() {
+        for (text, number) in [
+            ("12.5", Some("12.5")),
+            ("12,5", Some("12.5")),
+            ("12,50", Some("12.50")),
+            ("1.250,00", Some("1250.00")),
+            ("1,250.00", Some("1250.00")),
+            ("1 250,5", Some("1250.5")),
+            ("1,250", Some("1250")),
+            ("1.250.000", Some("1250000")),
+            ("1,250,000", Some("1250000")),
+            ("1.250", None),
+            ("0,250", None),
+            ("12.345", None),
+            ("12,50.00", None),
+            ("1,2,5", None),
+        ] {
+            assert_eq!(plain(text, Either).ok().as_deref(), number, "{text:?}");
+        }
+        for text in ["0", "12", "12.5", "12.50", "1250.00", "1,250.50", "1 250.5"] {
+            assert!(is_exact(text), "{text:?}");
+        }
+        for text in ["", "12,5", "1,250", "1.250", "1 250", "1.250,50", "$12", "12 USD", "-1"] {
+            assert!(!is_exact(text), "{text:?}");
         }
     }
 
