@@ -25,9 +25,8 @@ use crate::vocab::time::UnixMs;
 /// with a quota far above today's plans can there be more external names; the next write then marks
 /// the rest.
 const ARRIVED_MAX: usize = 2_000;
-/// Maximum names per transaction if they get tags: a record holds this many names with the longest
-/// possible tags.
-const TAGGED_MAX: usize = 250;
+/// Maximum names per transaction if their notes change: a record holds this many of the longest rows.
+const NOTED_MAX: usize = 100;
 
 /// A name to be watched, and facts about it from the index.
 #[derive(Clone, Debug)]
@@ -56,6 +55,8 @@ pub struct WatchPatch {
     pub venue: Option<Option<String>>,
     /// Alert settings of this name, which replace those of the account.
     pub alerts: Option<Option<EntryAlerts>>,
+    /// Whether a note, bid or venue that is already set stays.
+    pub keeps: bool,
 }
 
 /// A change of tags. A name has at most 10.
@@ -73,7 +74,10 @@ impl WatchPatch {
     /// [`WriteError::Invalid`].
     pub fn applied(&self, before: Option<&WatchDetails>) -> Result<WatchDetails, WriteError> {
         let mut details = before.cloned().unwrap_or_default();
-        if let Some(note) = &self.note {
+        let replaces = |is_set: bool| !(self.keeps && is_set);
+        if let Some(note) = &self.note
+            && replaces(details.note.is_some())
+        {
             let note = note.as_deref().filter(|note| !note.is_empty());
             let bad = |char: char| char.is_control() && !matches!(char, '\n' | '\r' | '\t');
             check_text(
@@ -84,10 +88,16 @@ impl WatchPatch {
             )?;
             details.note = note.map(Box::from);
         }
-        if let Some(venue) = &self.venue {
+        if let Some(venue) = &self.venue
+            && replaces(details.venue.is_some())
+        {
             details.venue = checked_venue(venue.as_deref())?;
         }
-        details.max_bid = self.max_bid.unwrap_or(details.max_bid);
+        if let Some(max_bid) = self.max_bid
+            && replaces(details.max_bid.is_some())
+        {
+            details.max_bid = max_bid;
+        }
         let (mut tags, new) = match &self.tags {
             None => return Ok(details),
             Some(Tags::Replace(new)) => (Vec::new(), new.as_slice()),
@@ -152,10 +162,10 @@ impl Store {
     }
 
     /// Adds names to the watchlist, in their order, and returns a result for each. At most 1,000 names,
-    /// which form one transaction unless they have individual tags or alerts.
+    /// which form one transaction unless they have notes.
     ///
     /// # Errors
-    /// [`WriteError::Journal`]: none was added, or only the first of those with tags or alerts.
+    /// [`WriteError::Journal`]: none was added, or only the first of those with notes.
     pub async fn add_watches(
         &self,
         caller: &Caller,
@@ -178,10 +188,8 @@ impl Store {
         post: Post,
     ) -> Result<Draft<'_, Vec<Result<Outcome, WriteError>>>, WriteError> {
         let now = UnixMs::from_instant(post.now);
-        let has_details =
-            new.iter().any(|watch| watch.patch.tags.is_some() || watch.patch.alerts.is_some());
-        let at_once = if has_details { TAGGED_MAX } else { new.len().max(1) };
         let has_notes = new.iter().any(|watch| watch.patch != WatchPatch::default());
+        let at_once = if has_notes { NOTED_MAX } else { new.len().max(1) };
         // A record has room for a response only if the names have no notes.
         let first = match post.idempotency.is_some() && has_notes {
             true => new.len(),
@@ -225,7 +233,7 @@ impl Store {
         .await
     }
 
-    /// Changes the notes on those of up to 250 names that are watched, as one transaction. Returns
+    /// Changes the notes on those of up to 100 names that are watched, as one transaction. Returns
     /// the number of these names.
     ///
     /// # Errors
@@ -388,7 +396,7 @@ fn arrived(account: &Account, new: &[Watch]) -> Vec<DomainName> {
     names.into_iter().take(ARRIVED_MAX).cloned().collect()
 }
 
-fn external_names_used_up(account: &Account, limits: &PlanLimits) -> WriteError {
+pub(super) fn external_names_used_up(account: &Account, limits: &PlanLimits) -> WriteError {
     let (plan, limit) = (account.plan, limits.external_names);
     let message = match limit {
         0 => format!("the {plan} plan has no watchlist names that are not in the corpus"),

@@ -202,7 +202,7 @@ fn watches(sample: &[SampleName], today: Day) -> Vec<Watch> {
             tags: TAGS[at % 3].parse().ok().map(|tag| Tags::Add(vec![tag])),
             max_bid: (at % 4 != 3).then(|| usd(60 + 40 * at)),
             venue: (at % 4 != 3).then(|| Some(VENUES[at % 3].into())),
-            alerts: None,
+            ..WatchPatch::default()
         },
     };
     dropping.map(watch).collect()

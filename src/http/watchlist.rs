@@ -312,6 +312,7 @@ impl WatchPatchRequest {
             max_bid: self.max_bid_usd.try_map(|Money(price)| Ok(price))?.nested(),
             venue: self.venue.nested(),
             alerts: self.alerts.try_map(|Object(alerts)| alerts.parse(channels))?.nested(),
+            keeps: false,
         })
     }
 }
@@ -402,6 +403,7 @@ pub async fn add_batch(
         max_bid: body.max_bid_usd.map(|price| Some(price.0)),
         venue: body.venue.map(Some),
         alerts: body.alerts.map(|Object(alerts)| alerts.parse(channels)).transpose()?.map(Some),
+        keeps: false,
     };
     // An error in the notes affects every name.
     patch.applied(None)?;

@@ -378,6 +378,44 @@ pub fn usable_channels<'a>(
     if owned.has_watch_sender() || is_mailed() { all } else { &[] }
 }
 
+/// Numbers of names whose owner set another value than the one that a change of several names sets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overwrites {
+    /// Names with any such value.
+    pub names: usize,
+    pub bids: usize,
+    /// Names whose present bid is higher than the new one.
+    pub higher_bids: usize,
+    pub notes: usize,
+    pub venues: usize,
+}
+
+impl Overwrites {
+    /// Counts the values of an account that these changes replace. Tags are only added.
+    pub fn new<'a>(
+        owned: &UserData,
+        changes: impl Iterator<Item = (&'a DomainName, &'a WatchPatch)>,
+    ) -> Overwrites {
+        let is_other = |now: Option<&str>, new: &Option<Option<String>>| {
+            now.is_some() && new.as_ref().is_some_and(|new| new.as_deref() != now)
+        };
+        let mut counts = Overwrites::default();
+        for (name, patch) in changes {
+            let Some(now) = owned.watch_details(name) else { continue };
+            let new_bid = patch.max_bid.filter(|new| *new != now.max_bid);
+            let bid = now.max_bid.is_some() && new_bid.is_some();
+            let note = is_other(now.note.as_deref(), &patch.note);
+            let venue = is_other(now.venue.as_deref(), &patch.venue);
+            counts.names += usize::from(bid || note || venue);
+            counts.bids += usize::from(bid);
+            counts.higher_bids += usize::from(bid && now.max_bid > new_bid.flatten());
+            counts.notes += usize::from(note);
+            counts.venues += usize::from(venue);
+        }
+        counts
+    }
+}
+
 /// A name to watch, with its facts from the index.
 struct LookedUp {
     watch: Watch,
