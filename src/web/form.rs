@@ -141,6 +141,11 @@ impl Fields {
         self.0.iter().filter(move |(sent, _)| sent == name).map(|(_, value)| value.as_str())
     }
 
+    /// Names and values in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// Hash of all names and values in order.
     pub fn digest(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();

@@ -10,6 +10,7 @@ pub mod alerts;
 mod assets;
 mod checks;
 mod components;
+mod confirm;
 mod cross_site;
 pub mod docs;
 pub mod dossier;

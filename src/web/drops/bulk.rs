@@ -9,7 +9,6 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
 use crate::Web;
-use crate::accounts::{Tags, WatchPatch};
 use crate::components::{grouped, total, totalled};
 use crate::drops::Shown;
 use crate::drops::state::DropsParams;
@@ -20,6 +19,7 @@ use crate::form::{Fields, Form, LargeForm};
 use crate::fragment::{Wanted, wanted};
 use crate::index::Total;
 use crate::index::filter::{Counting, DropFilter};
+use crate::layout::NavItem;
 use crate::logged_in::LoggedIn;
 use crate::owned::for_excel;
 use crate::query::params::Params;
@@ -27,10 +27,12 @@ use crate::service::error::ApiError;
 use crate::service::marks::{self, Mark};
 use crate::service::watchlist::watch_all;
 use crate::service::work;
-use crate::vocab::limits::{EXPORT_ROWS_MAX, WATCHES_PASTED_MAX};
+use crate::vocab::limits::{
+    EXPORT_ROWS_MAX, VENUE_CHARS_MAX, WATCH_NOTE_CHARS_MAX, WATCHES_PASTED_MAX,
+};
 use crate::vocab::name::DomainName;
 use crate::vocab::named::{named_enum, parse_named};
-use crate::watchlist::{MAX_BID_LABEL, next, parse_bid, parse_name, parse_tags};
+use crate::watchlist::{MAX_BID_LABEL, added_notes, asking, next, parse_name};
 
 /// Maximum names of a search to change at once.
 pub const NAMES_MAX: usize = WATCHES_PASTED_MAX;
@@ -103,9 +105,10 @@ pub(super) fn form(shown: &Shown, names: Total) -> Markup {
             button { "Watch" }
             @if shown.owned.is_some() {
                 label { "Tags " input #tags name="tags" maxlength="400" autocapitalize="none" placeholder="flip, garden"; }
-                button { "Tag" }
                 label { (MAX_BID_LABEL) " " input #bid name="bid" inputmode="decimal" maxlength="16"; }
-                button { "Set bid" }
+                label { "Venue " input name="venue" maxlength=(VENUE_CHARS_MAX) autocapitalize="none"; }
+                label { "Note " input name="note" maxlength=(WATCH_NOTE_CHARS_MAX); }
+                button { "Save notes" }
                 @if shown.hidden.are_shown { button formaction="/unhide" { "Unhide" } }
                 @else { button formaction="/hide" { "Hide" } }
                 button formaction="/mark" name="mark" value=(Mark::Clean) { "Mark clean" }
@@ -186,13 +189,14 @@ pub async fn watch(
     headers: HeaderMap,
     Form(fields): LargeForm<Fields>,
 ) -> Result<Response, PageError> {
-    let filled = |name| Some(fields.text(name).trim()).filter(|text: &&str| !text.is_empty());
-    let patch = WatchPatch {
-        tags: filled("tags").map(parse_tags).transpose()?.map(Tags::Add),
-        max_bid: filled("bid").map(parse_bid).transpose()?.map(Some),
-        ..WatchPatch::default()
-    };
+    let mut patch = added_notes(&fields)?;
     let names = names(&web, &member, &fields).await?;
+    let changes = names.iter().map(|name| (name, &patch));
+    let asking = asking(&member, NavItem::Drops, "/watch", &fields);
+    patch.keeps = match asking.about_changes(&web.user_data(&member), changes) {
+        Ok(keeps) => keeps,
+        Err(question) => return Ok(question.into_response()),
+    };
     let count = names.len();
     let names = names.into_iter().map(|name| (name, patch.clone())).collect();
     let outcomes = watch_all(&web.app, &member.caller, names, member.viewer.now).await?;

@@ -184,7 +184,7 @@ fn renews_on(value: &str) -> Result<Day, ApiError> {
 }
 
 fn price(value: &str, property: &'static str) -> Result<Usd, ApiError> {
-    Usd::from_text(value, DecimalMark::Point).map_err(|err| ApiError::parameter(property, err))
+    Usd::from_text(value, DecimalMark::Either).map_err(|err| ApiError::parameter(property, err))
 }
 
 /// Returns the start of a day.
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn invalid_values_name_their_field() {
         for (form, member) in [
-            (with(ClaimForm::blank("a.com"), "acquired", "12,50"), "acquiredPriceUsd"),
+            (with(ClaimForm::blank("a.com"), "acquired", "12.500"), "acquiredPriceUsd"),
             (with(ClaimForm::blank("a.com"), "resale", "-1"), "resalePriceUsd"),
             (with(ClaimForm::blank("a.com"), "sold_on", "yesterday"), "soldAt"),
         ] {

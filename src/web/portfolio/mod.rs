@@ -16,11 +16,13 @@ use maud::Markup;
 use crate::Web;
 use crate::accounts::{Claim, Post, Store, UserData};
 use crate::components::query;
+use crate::confirm::Asking;
 use crate::error::PageError;
 use crate::field::FormError;
 use crate::form::{Fields, Form, LargeForm};
 use crate::index::Index;
 use crate::index::filter::AsOf;
+use crate::layout::NavItem;
 use crate::logged_in::LoggedIn;
 use crate::notice::Notice;
 use crate::owned::{ROW_LIMITS, idempotent_post, path_param};
@@ -45,6 +47,14 @@ const ADDED: Notice = Notice::new("added", "Claim added.");
 const SAVED: Notice = Notice::new("saved", "Claim saved.");
 const REMOVED: Notice = Notice::new("removed", "Claim deleted.");
 const NOTICES: [Notice; 3] = [ADDED, SAVED, REMOVED];
+
+/// Fields with prices, and their labels.
+const PRICES: [(&str, &str); 4] = [
+    ("bid", "Your bid (USD)"),
+    ("acquired", "Cost (USD)"),
+    ("renewal", "Renewal fee (USD)"),
+    ("resale", "Sold for (USD)"),
+];
 
 /// Routes of the portfolio.
 pub fn routes() -> Router<Web> {
@@ -157,10 +167,18 @@ async fn add(
     member: LoggedIn,
     Form(fields): LargeForm<Fields>,
 ) -> Response {
+    if let Some(question) = asking(&member, "/portfolio/new", &fields).about_prices() {
+        return question.into_response();
+    }
     let post = idempotent_post(&fields, member.viewer.now);
     let page = EditorPage::for_new(web, member, ClaimForm::new(fields));
     let added = page.add(post).await;
     page.finish(added, ADDED)
+}
+
+/// Describes a form with the prices of a claim, which may have to be confirmed.
+fn asking<'a>(member: &'a LoggedIn, path: &'a str, fields: &'a Fields) -> Asking<'a> {
+    Asking { member, item: NavItem::Portfolio, path, back: PATH, fields, prices: &PRICES }
 }
 
 /// `GET /portfolio/{id}`.
@@ -170,6 +188,10 @@ async fn show_claim(page: EditorPage) -> Markup {
 
 /// `POST /portfolio/{id}`: saves the form.
 async fn save(page: EditorPage, Form(fields): LargeForm<Fields>) -> Response {
+    let path = format!("{PATH}/{}", page.claim.as_ref().map_or(0, |claim| claim.id.get()));
+    if let Some(question) = asking(&page.member, &path, &fields).about_prices() {
+        return question.into_response();
+    }
     let page = EditorPage { form: ClaimForm::new(fields), ..page };
     let saved = page.save().await;
     page.finish(saved, SAVED)

@@ -18,6 +18,7 @@ use maud::Markup;
 use crate::Web;
 use crate::accounts::{EntryAlerts, Outcome, Tags, WatchPatch};
 use crate::components::{grouped, query};
+use crate::confirm::Asking;
 use crate::edge::error::Refusal;
 use crate::error::PageError;
 use crate::field::FormError;
@@ -25,6 +26,7 @@ use crate::form::{Fields, Form, LargeForm};
 use crate::fragment::{Wanted, wanted};
 use crate::index::EarlierDrop;
 use crate::index::query::rows::Lifecycle;
+use crate::layout::NavItem;
 use crate::logged_in::LoggedIn;
 use crate::next::local_path;
 use crate::notice::Notice;
@@ -230,7 +232,10 @@ async fn add(
     member: LoggedIn,
     Form(fields): LargeForm<Fields>,
 ) -> Result<Response, PageError> {
-    let pasted = paste(&web, &member, fields.text("names")).await?;
+    let pasted = match paste(&web, &member, &fields).await? {
+        Ok(pasted) => pasted,
+        Err(question) => return Ok(question.into_response()),
+    };
     if let Some(notice) = pasted.report.as_ref().and_then(Report::notice) {
         return Ok(notice.at(PATH).into_response());
     }
@@ -266,26 +271,47 @@ fn names(fields: &Fields, field: &str) -> Result<Vec<DomainName>, PageError> {
     fields.all(field).map(parse_name).collect()
 }
 
-/// `POST /watchlist/notes`: adds tags to the selected names and sets their bid and venue. Empty fields
-/// change nothing.
+/// `POST /watchlist/notes`: adds tags to the selected names and sets their bid, venue and note. Empty fields
+/// change nothing, and values that are already set are replaced only after a question.
 async fn save_selected(
     State(web): State<Web>,
     member: LoggedIn,
     Form(fields): LargeForm<Fields>,
-) -> Result<Redirect, PageError> {
+) -> Result<Response, PageError> {
     let names = names(&fields, "domain")?;
-    let filled = |name| Some(fields.text(name).trim()).filter(|text: &&str| !text.is_empty());
-    let tags = filled("tags").map(parse_tags).transpose()?;
-    let patch = WatchPatch {
-        note: None,
-        tags: tags.map(Tags::Add),
-        max_bid: filled("bid").map(parse_bid).transpose()?.map(Some),
-        venue: filled("venue").map(|venue| Some(venue.to_owned())),
-        alerts: None,
+    let mut patch = added_notes(&fields)?;
+    let changes = names.iter().map(|name| (name, &patch));
+    let asking = asking(&member, NavItem::Watchlist, "/watchlist/notes", &fields);
+    patch.keeps = match asking.about_changes(&web.user_data(&member), changes) {
+        Ok(keeps) => keeps,
+        Err(question) => return Ok(question.into_response()),
     };
     let notice = if names.is_empty() { UNSELECTED } else { SAVED };
     web.app.store.change_watches(&member.caller, names, &patch).await.map_err(ApiError::from)?;
-    Ok(notice.at(next(&fields)))
+    Ok(notice.at(next(&fields)).into_response())
+}
+
+/// Reads the notes for several names. Empty fields change nothing, and tags are added.
+pub(super) fn added_notes(fields: &Fields) -> Result<WatchPatch, PageError> {
+    let filled = |name| Some(fields.text(name).trim()).filter(|text: &&str| !text.is_empty());
+    Ok(WatchPatch {
+        // Browsers submit line breaks as CRLF.
+        note: filled("note").map(|note| Some(note.replace("\r\n", "\n"))),
+        tags: filled("tags").map(parse_tags).transpose()?.map(Tags::Add),
+        max_bid: filled("bid").map(parse_bid).transpose()?.map(Some),
+        venue: filled("venue").map(|venue| Some(venue.to_owned())),
+        ..WatchPatch::default()
+    })
+}
+
+/// Describes a form with notes, which may have to be confirmed.
+pub(super) fn asking<'a>(
+    member: &'a LoggedIn,
+    item: NavItem,
+    path: &'a str,
+    fields: &'a Fields,
+) -> Asking<'a> {
+    Asking { member, item, path, back: next(fields), fields, prices: &[("bid", MAX_BID_LABEL)] }
 }
 
 /// `POST /watchlist/entry`: adds a name or replaces its notes.
@@ -293,7 +319,7 @@ async fn save_one(
     State(web): State<Web>,
     member: LoggedIn,
     Form(fields): LargeForm<Fields>,
-) -> Result<Redirect, PageError> {
+) -> Result<Response, PageError> {
     let filled = |name| Some(fields.text(name).trim()).filter(|text: &&str| !text.is_empty());
     let patch = WatchPatch {
         // Browsers submit line breaks as CRLF.
@@ -301,11 +327,15 @@ async fn save_one(
         tags: Some(Tags::Replace(parse_tags(fields.text("tags"))?)),
         max_bid: Some(filled("bid").map(parse_bid).transpose()?),
         venue: Some(filled("venue").map(str::to_owned)),
-        alerts: None,
+        ..WatchPatch::default()
     };
     let name = parse_name(fields.text("domain"))?;
+    let asking = asking(&member, NavItem::Watchlist, "/watchlist/entry", &fields);
+    if let Some(question) = asking.about_prices() {
+        return Ok(question.into_response());
+    }
     watchlist::watch(&web.app, &member.caller, name, patch, member.viewer.now).await?;
-    Ok(Redirect::to(next(&fields)))
+    Ok(Redirect::to(next(&fields)).into_response())
 }
 
 /// `POST /watchlist/bell`: changes the alert settings of names. The buttons `mute` and `hear` each name one
@@ -340,7 +370,7 @@ pub(super) fn parse_tags(text: &str) -> Result<Vec<Tag>, PageError> {
 }
 
 pub(super) fn parse_bid(text: &str) -> Result<Usd, PageError> {
-    let bid = Usd::from_text(text, DecimalMark::Point);
+    let bid = Usd::from_text(text, DecimalMark::Either);
     bid.map_err(|err| ApiError::parameter(MAX_BID_LABEL, err).into())
 }
 
@@ -412,12 +442,17 @@ async fn list(web: &Web, member: &LoggedIn, asked: WatchQuery) -> Result<Watchli
     Ok(list.await?)
 }
 
-/// Adds the names in a text to the watchlist.
-async fn paste(web: &Web, member: &LoggedIn, text: &str) -> Result<Pasted, PageError> {
-    let refused = |why: &str| Pasted {
-        text: text.to_owned(),
-        error: Some(FormError::with_status(StatusCode::BAD_REQUEST, Some("names"), why)),
-        report: None,
+/// Adds the names in a text to the watchlist. The inner error is a page that asks before notes are
+/// replaced.
+async fn paste(
+    web: &Web,
+    member: &LoggedIn,
+    fields: &Fields,
+) -> Result<Result<Pasted, Markup>, PageError> {
+    let text = fields.text("names");
+    let refused = |why: &str| {
+        let error = FormError::with_status(StatusCode::BAD_REQUEST, Some("names"), why);
+        Ok(Pasted { text: text.to_owned(), error: Some(error), report: None })
     };
     let sent = paste::Pasted::parse(text);
     if let Some(why) = &sent.refusal {
@@ -432,8 +467,15 @@ async fn paste(web: &Web, member: &LoggedIn, text: &str) -> Result<Pasted, PageE
     }
     let paste::Pasted { names, rejected: refused, header, unused, .. } = sent;
     let mut report = Report { added: 0, there: 0, refused, header, unused };
-    let (names, sent): (Vec<_>, Vec<_>) =
+    let (mut names, sent): (Vec<_>, Vec<_>) =
         names.into_iter().map(|(sent, name, patch)| ((name, patch), sent)).unzip();
+    let asking =
+        Asking { back: PATH, ..asking(member, NavItem::Watchlist, "/watchlist/add", fields) };
+    let changes = names.iter().map(|(name, patch)| (name, patch));
+    match asking.about_changes(&web.user_data(member), changes) {
+        Ok(keeps) => names.iter_mut().for_each(|(_, patch)| patch.keeps = keeps),
+        Err(question) => return Ok(Err(question)),
+    }
     let outcomes = watch_all(&web.app, &member.caller, names, member.viewer.now).await?;
     for (sent, outcome) in sent.into_iter().zip(outcomes) {
         match outcome {
@@ -446,7 +488,7 @@ async fn paste(web: &Web, member: &LoggedIn, text: &str) -> Result<Pasted, PageE
         }
     }
     report.refused.sort_by_key(|it| it.sent.line);
-    Ok(Pasted::reported(report))
+    Ok(Ok(Pasted::reported(report)))
 }
 
 impl Pasted {

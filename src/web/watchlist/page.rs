@@ -18,7 +18,7 @@ use crate::owned::{STYLES, csv, nothing, pager};
 use crate::service::app::Now;
 use crate::service::watchlist::{HasBid, WatchFilter, WatchSort};
 use crate::vocab::day::Day;
-use crate::vocab::limits::{VENUE_CHARS_MAX, WATCHES_PASTED_MAX};
+use crate::vocab::limits::{VENUE_CHARS_MAX, WATCH_NOTE_CHARS_MAX, WATCHES_PASTED_MAX};
 
 /// Maximum rejected names shown without expanding the list.
 const REFUSED_OPEN_MAX: usize = 20;
@@ -226,6 +226,7 @@ fn bulk(list: &WatchlistPage) -> Markup {
             label { "Add tags" input type="text" name="tags" placeholder="flip, keep" autocomplete="off"; }
             label { (MAX_BID_LABEL) input type="text" name="bid" inputmode="decimal" placeholder="unchanged" autocomplete="off"; }
             label { "Venue" input type="text" name="venue" maxlength=(VENUE_CHARS_MAX) list="venues" placeholder="unchanged" autocomplete="off"; }
+            label { "Note" input type="text" name="note" maxlength=(WATCH_NOTE_CHARS_MAX) placeholder="unchanged" autocomplete="off"; }
             datalist #venues { @for venue in &list.venue_choices { option value=(venue) {} } }
             button type="submit" formaction="/watchlist/notes" { "Save" }
             button type="submit" formaction="/checks" { "Check now" }

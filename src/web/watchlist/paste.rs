@@ -268,7 +268,7 @@ impl CsvColumns {
             tags: tags.map(Tags::Add),
             max_bid: bid.map_err(|err| self.about(self.max_bid, &err))?.map(Some),
             venue: cell(self.venue).map(|text| Some(text.to_owned())),
-            alerts: None,
+            ..WatchPatch::default()
         })
     }
 
@@ -338,7 +338,7 @@ mod tests {
             ])),
             max_bid: Some(Usd::from_cents(142_050)),
             venue: Some(Some("DropCatch".to_owned())),
-            alerts: None,
+            ..WatchPatch::default()
         };
         assert_eq!(*patch, expected);
         assert_eq!(pasted.names[1].2, WatchPatch::default());

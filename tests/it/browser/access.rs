@@ -203,7 +203,7 @@ fn pages_are_read_and_forms_work_without_scripts() {
     assert_eq!(browser.main().at("//tbody/tr").count(), 50);
     browser.main().at("//*[@id='every']").click();
     browser.field("Tags").fill("coast");
-    browser.main().button("Tag").follow();
+    browser.main().button("Save notes").follow();
     browser.text("names are on your watchlist now.").wait();
 
     browser.open("/status");

@@ -198,7 +198,7 @@ fn a_search_is_saved_shows_new_names_and_becomes_an_alert() {
     // Selected names are tagged, then hidden.
     browser.field("Select brandnewname.com").click();
     browser.field("Tags").fill("flip");
-    browser.main().button("Tag").follow();
+    browser.main().button("Save notes").follow();
     browser.main().row("brandnewname.com").button("Watching brandnewname.com: stop").wait();
     browser.field("Select anothernewname.com").click();
     browser.main().button("Hide").follow();
@@ -385,7 +385,7 @@ fn rows_are_hidden_tagged_and_selected_by_keyboard() {
     browser.press("m");
     assert_eq!(browser.focused(), "input Max bid (USD)");
     browser.press("95");
-    browser.main().button("Set bid").follow();
+    browser.main().button("Save notes").follow();
     browser.press("g");
     browser.leave(|| browser.press("w"));
     browser.is_at("/watchlist");

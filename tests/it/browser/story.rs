@@ -53,7 +53,7 @@ fn a_morning_from_the_filter_to_the_return() {
     }
     browser.text("20 selected").wait();
     browser.field("Tags").fill("tomorrow");
-    browser.main().button("Tag").follow();
+    browser.main().button("Save notes").follow();
     browser.main().row("calmriver.com").button("Watching calmriver.com: stop").wait();
 
     // A maximum bid and a venue are set for all of them at once.

@@ -261,7 +261,7 @@ fn unused_columns_are_reported_and_unknown_tables_are_refused() {
 fn errors_of_forms_name_the_label_of_the_field() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "core");
-    let fields = [("domain", "solar.com"), ("bid", "12,50"), ("next", "/watchlist")];
+    let fields = [("domain", "solar.com"), ("bid", "1.250"), ("next", "/watchlist")];
     for path in ["/watch", "/watchlist/notes", "/watchlist/entry"] {
         ann.post(path, &fields).assert_says(400, "Max bid (USD): must be a number");
     }
@@ -269,6 +269,85 @@ fn errors_of_forms_name_the_label_of_the_field() {
     ann.post("/watchlist/entry", &fields).assert_goes_to("/watchlist");
     ann.get("/watchlist").assert_says(200, "12.5");
     ann.get("/domain/solar.com").assert_says(200, "Max bid (USD)");
+}
+
+#[test]
+fn prices_are_shown_as_they_are_read_before_they_are_saved() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "core");
+    ann.post("/watch", &[("domain", "solar.com"), ("domain", "fresh.com")]);
+    let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
+    let mut list = || api.get("/api/v1/watchlist").json()["watchlist"].clone();
+    for path in ["/watch", "/watchlist/notes", "/watchlist/entry"] {
+        for (written, read) in [("12,50", "$12.50"), ("1.250,00", "$1,250"), ("1,250", "$1,250")] {
+            let before = list();
+            let fields = [("domain", "solar.com"), ("bid", written), ("next", "/watchlist")];
+            let page = ann.post(path, &fields);
+            page.assert_says(200, &format!("Max bid (USD) {read} written as {written}"));
+            assert!(page.text.contains(&format!("action=\"{path}\"")));
+            assert_eq!(list(), before, "nothing is saved before the answer");
+        }
+    }
+    let exact = [("domain", "solar.com"), ("bid", "$1,250.50"), ("next", "/watchlist")];
+    ann.post("/watch", &exact).assert_goes_to("/watchlist");
+    let claim =
+        [("domain", "solar.com"), ("status", "attempted"), ("bid", "12,50"), ("acquired", "7")];
+    let page = ann.post("/portfolio/new", &claim);
+    page.assert_says(200, "Your bid (USD) $12.50 written as 12,50");
+    assert!(page.text.contains("name=\"bid\" value=\"12.5\""));
+    assert!(page.text.contains("name=\"acquired\" value=\"7\""));
+}
+
+#[test]
+fn notes_set_by_hand_are_replaced_only_after_a_question() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "core");
+    let text = "domain,max_bid_usd,venue,note\n\
+                solar.com,300,DropCatch,mine\nfresh.com,50,,\npending.com,100,,\n";
+    ann.post("/watchlist/add", &[("names", text)]).assert_says(200, "3 names added");
+    let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
+    let mut rows = || {
+        let body = api.get("/api/v1/watchlist?sort=name").json();
+        let all = body["watchlist"].as_array().expect("rows").iter();
+        let row = |row: &serde_json::Value| {
+            let text = |name: &str| row[name].as_str().unwrap_or("-").to_owned();
+            format!("{} {} {} {}", text("domain"), row["maxBidUsd"], text("venue"), text("note"))
+        };
+        all.map(row).collect::<Vec<_>>()
+    };
+    let before = rows();
+    let names = ["solar.com", "fresh.com", "pending.com", "released.com"];
+    let mut fields: Vec<_> = names.iter().map(|name| ("domain", *name)).collect();
+    fields.extend([("bid", "100"), ("venue", "NameJet"), ("note", "all"), ("next", "/watchlist")]);
+    for path in ["/watch", "/watchlist/notes"] {
+        let page = ann.post(path, &fields);
+        page.assert_says(200, "2 of the 4 names already have notes of yours:");
+        page.assert_says(200, "2 have another maximum bid, 1 of them a higher one");
+        page.assert_says(200, "1 has another venue");
+        page.assert_says(200, "1 has another note");
+        assert_eq!(rows(), before, "nothing is saved before the answer");
+    }
+    let with = |answer: &[(&'static str, &'static str)]| [&fields[..], answer].concat();
+    // An answer about another number of names is asked for again.
+    ann.post("/watch", &with(&[("existing", "replace"), ("counted", "1")]))
+        .assert_says(200, "2 of the 4 names");
+    ann.post("/watch", &with(&[("existing", "keep"), ("counted", "2")]))
+        .assert_goes_to("/watchlist");
+    let kept = rows();
+    assert_eq!(kept[2..], ["released.com 100 NameJet all", "solar.com 300 DropCatch mine"]);
+    assert_eq!(kept[..2], ["fresh.com 50 NameJet all", "pending.com 100 NameJet all"]);
+    // The same values replace nothing, and need no answer.
+    let same = [("domain", "pending.com"), ("bid", "100"), ("next", "/watchlist")];
+    ann.post("/watch", &same).assert_goes_to("/watchlist");
+    ann.post("/watchlist/notes", &with(&[("existing", "replace"), ("counted", "2")]))
+        .assert_goes_to("/watchlist?notice=saved");
+    assert!(rows().iter().all(|row| row.ends_with(" 100 NameJet all")));
+    // A pasted file asks, too.
+    let text = "domain,max_bid_usd\nsolar.com,12\nfresh.com,12\n";
+    ann.post("/watchlist/add", &[("names", text)]).assert_says(200, "2 of the 2 names");
+    let keep = [("names", text), ("existing", "keep")];
+    ann.post("/watchlist/add", &keep).assert_says(200, "2 names already on your watchlist");
+    assert!(rows().iter().all(|row| row.ends_with(" 100 NameJet all")));
 }
 
 #[test]
