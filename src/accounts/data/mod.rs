@@ -7,6 +7,7 @@
 
 pub mod access;
 pub mod account;
+pub mod actions;
 pub mod claims;
 pub mod deliveries;
 pub mod facts;
@@ -29,9 +30,10 @@ use std::sync::Arc;
 use crate::vocab::claim::Vote;
 use crate::vocab::columns::Columns;
 use crate::vocab::day::Day;
-use crate::vocab::ids::{ClaimId, DeliveryId, RuleId, SearchId};
+use crate::vocab::ids::{ActionId, ClaimId, DeliveryId, RuleId, SearchId};
 use crate::vocab::name::DomainName;
 use crate::vocab::time::UnixMs;
+use actions::{Action, Actions};
 use claims::{Claim, Claims};
 use deliveries::{Delivery, Outbox, Problem, SwitchedOff};
 use facts::Facts;
@@ -61,11 +63,13 @@ pub struct UserData {
     /// Settings and channels of watch alerts; `None` until the owner has saved them.
     pub(super) watch_sender: Option<WatchSender>,
     pub(super) facts: Facts,
+    /// Recent actions, which can be undone.
+    pub(super) actions: Actions,
 }
 
 impl UserData {
     /// Returns the approximate size in memory of all rows: claims, watchlist, rules, votes, hidden
-    /// names, saved searches, facts and stored responses. It depends only on the rows, not on the order of
+    /// names, saved searches, facts, actions and stored responses. It depends only on the rows, not on the order of
     /// writes.
     pub fn bytes(&self) -> u64 {
         self.claims.bytes()
@@ -77,6 +81,12 @@ impl UserData {
             + self.searches.bytes()
             + self.watch_sender.as_ref().map_or(0, |sender| sender.rule.bytes())
             + self.facts.bytes()
+            + self.actions.bytes()
+    }
+
+    /// Returns an action that can still be undone at `now`.
+    pub fn action(&self, id: ActionId, now: UnixMs) -> Option<&Action> {
+        self.actions.get(id, now)
     }
 
     /// Facts that the account added.

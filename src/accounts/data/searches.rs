@@ -65,6 +65,13 @@ impl Searches {
         }
     }
 
+    /// Adds a removed search again, at its place by age.
+    pub fn restore(&mut self, search: SavedSearch) {
+        self.remove(search.id);
+        let at = self.0.partition_point(|it| it.created_at <= search.created_at);
+        self.0.insert(at, Arc::new(search));
+    }
+
     pub fn remove(&mut self, id: SearchId) {
         self.0.retain(|search| search.id != id);
     }
