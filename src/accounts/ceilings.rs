@@ -121,6 +121,10 @@ pub fn growth(data: &UserData, events: &[Event]) -> i64 {
             vote_bytes(name.as_str()) as i64
         }
         Event::ReplyKept { reply, .. } => reply.bytes() as i64,
+        Event::ActionUndone { id, .. } => {
+            let mut all = data.actions.iter();
+            all.find(|action| action.id == *id).map_or(0, |action| data.growth_of_undo(action))
+        }
         Event::FactsPart { .. } | Event::FactsPut { .. } | Event::FactsMapped { .. } => {
             growth_of_facts(&data.facts, event)
         }

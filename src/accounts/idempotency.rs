@@ -197,7 +197,10 @@ impl Store {
         let (lock, account) = self.lock_account(caller.account).await?;
         let outcome = match kept_response(&account, &post) {
             Some(kept) => Decision::Repeat(kept?),
-            None => Decision::New(decide(&account, self.plan_limits(account.plan))?),
+            None => {
+                let decided = decide(&account, self.plan_limits(account.plan))?;
+                Decision::New(self.recorded(caller, decided))
+            }
         };
         let (room, growth) = (self.room(&account), outcome.growth(&account));
         room.check(growth)?;

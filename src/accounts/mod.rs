@@ -4,7 +4,7 @@
 //!
 //! | layer | files |
 //! | --- | --- |
-//! | one file per resource: requests as meant, the decision on them, `Store` methods | `api_keys`, `claims`, `feeds`, `watches`, `watch_alerts`, `changes`, `votes`, `hidden`, `rules`, `searches`, `matches`, `deliveries`, `verification`, `sample`, `facts`, `sessions`, `profile`, `idempotency`, `ceilings`, `admin`, `audit` |
+//! | one file per resource: requests as meant, the decision on them, `Store` methods | `api_keys`, `claims`, `feeds`, `watches`, `watch_alerts`, `changes`, `votes`, `hidden`, `rules`, `searches`, `matches`, `deliveries`, `undo`, `verification`, `sample`, `facts`, `sessions`, `profile`, `idempotency`, `ceilings`, `admin`, `audit` |
 //! | the durable store: decide, append, apply; snapshots | `store` |
 //! | changes as the journal stores them | `event` |
 //! | stored data and its collections | `data`, and values such as `email` and `keys` |
@@ -48,6 +48,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 mod token;
+mod undo;
 mod verification;
 mod votes;
 mod watch_alerts;
@@ -101,6 +102,7 @@ pub use store::state::Counts;
 pub use store::upgrade::back_up_former;
 pub use store::{Caller, OnServe, StateChange, Store, StoreOptions};
 pub use token::{Token, TokenDigest};
+pub use undo::{MarkBefore, Undone, mark_print};
 pub use verification::Target;
 pub use votes::Feedback;
 pub use watch_alerts::NewWatchAlerts;

@@ -9,6 +9,7 @@ mod describe;
 mod table;
 #[cfg(test)]
 mod tests;
+mod rows;
 mod touched;
 
 use compact_str::CompactString;
@@ -38,7 +39,7 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::evidence::EvidenceSet;
 use crate::vocab::ids::{
-    AccountId, ClaimId, DeliveryId, KeyId, RuleId, SearchId, UnsubscribeToken,
+    AccountId, ActionId, ClaimId, DeliveryId, KeyId, RuleId, SearchId, UnsubscribeToken,
 };
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::{LatestRegistration, Observation};
@@ -186,6 +187,15 @@ table! {
         38 FactsPut { 1 account: AccountId, 2 row: Box<FactsRow>; }
         /// The owner described the columns of files with a fingerprint, or withdrew that (`None`).
         39 FactsMapped { 1 account: AccountId, 2 print: CompactString; 3 mapping: Option<CompactString> }
+        /// The events after this one in its transaction are an action, or a part of one, that the owner
+        /// may undo. Applying them keeps the rows as they were. Marks are facts, so they are listed: names
+        /// with their marks before, and the mark that they got.
+        40 ActionBegan {
+            1 account: AccountId, 2 id: ActionId, 3 at: UnixMs;
+            4 marks: Vec<(DomainName, Option<CompactString>)>, 5 mark: Option<CompactString>,
+        }
+        /// The owner undid an action: its rows are as before, except those that were changed after it.
+        41 ActionUndone { 1 account: AccountId, 2 id: ActionId; }
     }
 }
 

@@ -457,7 +457,20 @@ fn every() -> Vec<(&'static str, Transaction)> {
     all.extend(
         sample().into_iter().chain(facts()).map(|(name, event)| (name, Transaction(vec![event]))),
     );
+    all.extend(actions().into_iter().map(|(name, event)| (name, Transaction(vec![event]))));
     all
+}
+
+/// Events of actions that can be undone.
+fn actions() -> Named {
+    let (account, id) = (ACCOUNT, ActionId::new(0x0708).expect("an id"));
+    let began = |marks, mark| Event::ActionBegan { account, id, at: at(6), marks, mark };
+    let marks = vec![(name("a.com"), None), (name("b.co.uk"), Some("spam".into()))];
+    vec![
+        ("action", began(Vec::new(), None)),
+        ("action, marks", began(marks, Some("clean".into()))),
+        ("undone", Event::ActionUndone { account, id }),
+    ]
 }
 
 #[test]

@@ -91,6 +91,8 @@ impl Event {
             | Event::FactsPart { account, .. }
             | Event::FactsPut { account, .. }
             | Event::FactsMapped { account, .. }
+            | Event::ActionBegan { account, .. }
+            | Event::ActionUndone { account, .. }
             | Event::WatchAlertsSet { account, .. } => account,
         };
         keys.push(key(&Dependency::Account(account)));

@@ -83,7 +83,10 @@ impl Store {
             limits.map(|it| it.unverified_bytes).filter(|_| !account.access.is_verified());
         let limit = unverified.map_or(by_plan, |unverified| unverified.min(by_plan));
         Room {
-            used: account.data.bytes() - account.data.responses.expired_bytes(now),
+            // Removing rows frees their bytes at once, though they are kept for a while to be restored.
+            used: account.data.bytes()
+                - account.data.responses.expired_bytes(now)
+                - account.data.actions.bytes(),
             plan: account.plan,
             limit,
             is_unverified: limit < by_plan,

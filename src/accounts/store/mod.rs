@@ -46,7 +46,7 @@ use crate::journal::{
 };
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
-use crate::vocab::ids::AccountId;
+use crate::vocab::ids::{AccountId, ActionId};
 use crate::vocab::plan::{AccountLimits, Plan, PlanLimits, Plans};
 use crate::vocab::scope::Scopes;
 use crate::vocab::time::UnixMs;
@@ -146,6 +146,8 @@ pub struct Caller {
     pub scopes: Scopes,
     usage: Arc<Usage>,
     credential: Credential,
+    /// The action that its writes belong to.
+    pub(super) action: Option<ActionId>,
 }
 
 /// Means by which a caller was authenticated, so that it can be looked up again.
@@ -162,7 +164,7 @@ impl Caller {
     pub(super) fn new(account: &Account, credential: Credential) -> Caller {
         let usage = Arc::clone(&account.usage);
         let (account, plan) = (account.id, account.plan);
-        Caller { account, plan, scopes: Scopes::ALL, usage, credential }
+        Caller { account, plan, scopes: Scopes::ALL, usage, credential, action: None }
     }
 }
 
@@ -557,6 +559,9 @@ impl Store {
         decide: impl FnOnce(&Account, &PlanLimits) -> Result<Decided<T>, WriteError>,
     ) -> Result<T, WriteError> {
         self.admit(caller)?;
+        let decide = |account: &Account, limits: &PlanLimits| {
+            Ok(self.recorded(caller, decide(account, limits)?))
+        };
         self.write_to(caller.account, decide).await
     }
 

@@ -95,6 +95,9 @@ mod item {
     pub const FACT_MAPPINGS: u8 = 21;
     /// Number of parts of an edition that is being added.
     pub const FACTS_WAITING: u8 = 22;
+    /// An action that can be undone, oldest first, followed by its rows in order of keys.
+    pub const ACTION: u8 = 23;
+    pub const CHANGED: u8 = 24;
 }
 
 /// State of all accounts together.
@@ -286,7 +289,12 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
         let outboxes = data.outbox.iter().filter_map(|(rule, outbox)| OutboxRow::new(rule, outbox));
         self.rows(item::OUTBOXES, outboxes)?;
         self.deliveries(&data.outbox)?;
-        self.facts(&data.facts)
+        self.facts(&data.facts)?;
+        for action in data.actions.iter() {
+            self.row(item::ACTION, action)?;
+            self.rows(item::CHANGED, action.rows.values().map(|row| &**row))?;
+        }
+        Ok(())
     }
 
     fn facts(&mut self, facts: &Facts) -> Result<(), E> {
@@ -633,6 +641,16 @@ fn add_item(
         }
         item::FACT_MAPPINGS => {
             each(number, content, |(print, mapping)| data.facts.map(print, Some(mapping)))
+        }
+        item::ACTION => {
+            data.actions.put(decode(number, content)?);
+            Ok(())
+        }
+        item::CHANGED => {
+            let newest = data.actions.newest().ok_or_else(|| {
+                EventError::new("a row of an action precedes all actions".to_owned())
+            })?;
+            each(number, content, |row| data.actions.record(newest, row))
         }
         item::DELIVERIES => {
             for row in decode::<Vec<DeliveryRow>>(number, content)? {

@@ -13,6 +13,7 @@ use crate::cluster::record::SharedPosition;
 use crate::data::UserData;
 use crate::data::access::{Access, Address, Session};
 use crate::data::account::Account;
+use crate::data::actions::{Changed, Content, Key as RowKey, RuleBefore};
 use crate::data::deliveries::{
     MatchedName, Message, MessageKind, MessageRows, NewChanges, RuleOutbox,
 };
@@ -34,7 +35,7 @@ use crate::token::TokenDigest;
 use crate::vocab::claim::Vote;
 use crate::vocab::columns::Columns;
 use crate::vocab::day::Day;
-use crate::vocab::ids::{AccountId, DeliveryId, KeyId, RuleId};
+use crate::vocab::ids::{AccountId, ActionId, DeliveryId, KeyId, RuleId};
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::Observation;
 use crate::vocab::plan::Plan;
@@ -84,6 +85,8 @@ pub struct State {
     pub shared: SharedPosition,
     /// State that the nodes of a cluster share.
     pub nodes: Nodes,
+    /// The action that the present transaction belongs to; `None` between transactions.
+    acting: Option<(AccountId, ActionId)>,
 }
 
 /// Approximate size in memory of an account without rows: names, hashes, sessions and its entry in
@@ -163,9 +166,7 @@ impl State {
     /// clock, so the same transactions always lead to the same state. Events of an account that
     /// does not exist have no effect; an undamaged journal has no such events.
     pub fn apply(&mut self, transaction: Transaction, position: Position) {
-        for event in transaction.0 {
-            self.apply_event(event);
-        }
+        self.apply_events(transaction);
         self.position = position;
         // From this record on, the data is not a copy of a shared log.
         self.shared = SharedPosition::default();
@@ -181,18 +182,54 @@ impl State {
         position: Position,
         mut checkpoint: impl FnMut(u64, Frozen),
     ) {
-        for event in transactions.into_iter().flat_map(|transaction| transaction.0) {
-            if let Event::Checkpoint { id } = event {
+        for transaction in transactions {
+            if let [Event::Checkpoint { id }] = transaction.0[..] {
                 // Nodes may apply several records at once, so their positions may differ here.
                 checkpoint(id, Frozen { shared: SharedPosition::default(), ..self.freeze() });
             }
-            self.apply_event(event);
+            self.apply_events(transaction);
         }
         (self.shared, self.position) = (shared, position);
     }
 
+    fn apply_events(&mut self, transaction: Transaction) {
+        for event in transaction.0 {
+            match self.acting {
+                Some(action) => self.apply_acting(action, event),
+                None => self.apply_event(event),
+            }
+        }
+        self.acting = None;
+    }
+
+    /// Applies an event of an action, and keeps the rows as they were.
+    fn apply_acting(&mut self, (account, id): (AccountId, ActionId), event: Event) {
+        let keys = event.rows(account);
+        let before: Vec<_> = keys.iter().map(|key| self.content(account, key)).collect();
+        self.apply_event(event);
+        for (key, before) in keys.into_iter().zip(before) {
+            let after = self.content(account, &key).map(|content| content.print());
+            self.change_data(account, |data| {
+                data.actions.record(id, Changed { key, before, after });
+            });
+        }
+    }
+
     pub(super) fn apply_event(&mut self, event: Event) {
         match event {
+            Event::ActionBegan { account, id, at, marks, mark } => {
+                let after = mark.map(|mark| Content::Mark(mark).print());
+                self.change_data(account, |data| {
+                    data.actions.begin(id, at);
+                    for (name, before) in marks {
+                        let before = before.map(Content::Mark);
+                        let key = RowKey::Mark(name);
+                        data.actions.record(id, Changed { key, before, after });
+                    }
+                });
+                self.acting = Some((account, id));
+            }
+            Event::ActionUndone { account, id } => self.undo(account, id),
             Event::AccountAdded { account, email, plan, on, password, by } => {
                 let new = Account::new(account, email, plan, password, on);
                 self.add_account(new, by);
@@ -535,6 +572,77 @@ impl State {
                 self.change_access(account, |access| access.end_session(&digest));
             }
         }
+    }
+
+    /// Returns the present content of a row, with its feed.
+    fn content(&self, account: AccountId, key: &RowKey) -> Option<Content> {
+        let Account { data, access, .. } = &**self.accounts.get(&account)?;
+        let mut content = data.content(key)?;
+        match &mut content {
+            Content::Rule(before) => {
+                let feed = access.feeds.get(FeedOf::Rule(before.rule.id));
+                before.feed = feed.copied();
+            }
+            Content::Search(search, feed) => {
+                *feed = access.feeds.get(FeedOf::Search(search.id)).copied();
+            }
+            _ => {}
+        }
+        Some(content)
+    }
+
+    /// Restores the rows of an action that still are as it left them.
+    fn undo(&mut self, account: AccountId, id: ActionId) {
+        let mut action = None;
+        self.change_data(account, |data| action = data.actions.take(id));
+        let (Some(action), Some(found)) = (action, self.accounts.get(&account)) else { return };
+        let rows: Vec<Changed> = found.data.restorable(&action).cloned().collect();
+        for Changed { key, before, .. } in rows {
+            self.restore(account, key, before);
+        }
+    }
+
+    fn restore(&mut self, account: AccountId, key: RowKey, before: Option<Content>) {
+        match (key, before) {
+            (RowKey::Watch(name), Some(Content::Watch(mut row))) => {
+                // A name that is in the corpus now uses no quota.
+                let now = self.accounts.get(&account).and_then(|it| it.data.watches.get(&name));
+                row.entry.external &= now.is_none_or(|now| now.external);
+                self.put_watch(account, *row);
+            }
+            (RowKey::Watch(name), _) => self.remove_watch(account, &name),
+            (RowKey::Hidden(name), before) => self.change_data(account, |data| {
+                data.hidden.set(vec![name], before.is_none());
+            }),
+            (_, Some(Content::Claim(claim))) => {
+                self.change_data(account, |data| data.claims.put(*claim));
+            }
+            (RowKey::Claim(id), _) => self.change_data(account, |data| data.claims.remove(id)),
+            (_, Some(Content::Rule(before))) => self.restore_rule(account, *before),
+            (RowKey::Rule(id), _) => self.remove_rule(account, id),
+            (_, Some(Content::Search(search, feed))) => {
+                self.change_data(account, |data| data.searches.restore(*search));
+                self.change_access(account, |access| {
+                    feed.into_iter().for_each(|feed| access.feeds.put(feed));
+                });
+            }
+            (RowKey::Search(id), _) => self.remove(account, RowOf::Search(id)),
+            // Marks are facts: a transaction of its own restores them.
+            (RowKey::Mark(_), _) => {}
+        }
+    }
+
+    fn restore_rule(&mut self, account: AccountId, before: RuleBefore) {
+        let RuleBefore { rule, feed, unsubscribe, off } = before;
+        let id = rule.id;
+        self.put_rule(account, rule);
+        self.change_outbox(account, id, |outbox, _| {
+            outbox.unsubscribe = unsubscribe;
+            outbox.off = off.into_iter().map(|(channel, off)| (Arc::new(channel), off)).collect();
+        });
+        self.change_access(account, |access| {
+            feed.into_iter().for_each(|feed| access.feeds.put(feed));
+        });
     }
 
     fn set_vote(&mut self, account: AccountId, name: &DomainName, vote: Option<Vote>) {

@@ -31,6 +31,11 @@ impl Wakes {
                 | Event::ChangesMatched { .. }
                 | Event::WatchAlertsSet { .. } => deliveries = Some(Arc::clone(&self.deliveries)),
                 Event::WatchPut { .. } => watches = Some(Arc::clone(&self.watches)),
+                // An undone action may restore rules and watched names.
+                Event::ActionUndone { .. } => {
+                    deliveries = Some(Arc::clone(&self.deliveries));
+                    watches = Some(Arc::clone(&self.watches));
+                }
                 Event::NamesVerified { .. } => {
                     observations = Some(Arc::clone(&self.observations));
                 }

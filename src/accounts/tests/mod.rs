@@ -5,6 +5,7 @@ mod deliveries;
 mod keys;
 mod sessions;
 mod shared;
+mod undo;
 mod watch_alerts;
 
 use std::sync::Arc;

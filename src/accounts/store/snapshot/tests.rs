@@ -1,6 +1,7 @@
 use super::*;
 use crate::data::UserData;
 use crate::data::access::{Session, SessionLife};
+use crate::data::actions::{Action, Changed, Content, Key as RowKey, RuleBefore};
 use crate::data::claims::Claim;
 use crate::data::deliveries::{OffReason, StatusClass};
 use crate::data::facts::{Facts, FactsRow, PART_BYTES, Part};
@@ -26,7 +27,7 @@ use crate::vocab::claim::Vote;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::dropped_name::DroppedName;
 use crate::vocab::evidence::EvidenceSet;
-use crate::vocab::ids::{ClaimId, KeyId, SearchId};
+use crate::vocab::ids::{ActionId, ClaimId, KeyId, SearchId};
 use crate::vocab::observation::{
     FormerState, LatestRegistration, Observation, ObservedBy, RdapState, RdapStatus, RdapStatuses,
     Registrar,
@@ -135,6 +136,7 @@ fn the_bytes_of_a_snapshot_never_change() {
         ("registration", proven(registered())),
         ("sample", sampled()),
         ("facts", with_facts(4)),
+        ("actions", acted()),
     ];
     let ours: String = all.into_iter().map(line).collect();
     assert_eq!(ours, include_str!("../../../../tests/golden/accounts-snapshot-0.1.hex"));
@@ -320,6 +322,49 @@ fn with_facts(bytes: usize) -> Frozen {
     data.facts.add_part(0, &Part(vec![1]));
     data.facts.add_part(1, &Part(vec![2]));
     frozen(vec![Arc::new(full)])
+}
+
+/// A state with an action on rows of every kind, and one that was too large.
+fn acted() -> Frozen {
+    let mut full = (*account(9, vec![claim(1, "one")], Vec::new())).clone();
+    let id = |id| ActionId::new(id).expect("an id");
+    let search = |id| SearchId::new(id).expect("an id");
+    let conditions = Conditions::new([("starts", "get")]);
+    let saved =
+        SavedSearch { id: search(9), name: "Mine".into(), conditions, created_at: at(3), seen: 1 };
+    let (reason, at_off) = (OffReason::Unsubscribed, at(8));
+    let before = RuleBefore {
+        rule: rule(),
+        feed: Some(feed()),
+        unsubscribe: Some(UnsubscribeToken::new([1; 16])),
+        off: vec![(Channel::Email, SwitchedOff { reason, at: at_off })],
+    };
+    let rows = [
+        (RowKey::Watch(name("a.com")), Some(Content::Watch(Box::new(watch("a.com")))), None),
+        (RowKey::Watch(name("b.com")), None, Some(5)),
+        (RowKey::Hidden(name("a.com")), Some(Content::Hidden), None),
+        (RowKey::Mark(name("a.com")), Some(Content::Mark("spam".into())), Some(6)),
+        (RowKey::Claim(claim(1, "one").id), Some(Content::Claim(Box::new(claim(1, "one")))), None),
+        (RowKey::Rule(rule().id), Some(Content::Rule(Box::new(before))), None),
+        (RowKey::Search(search(9)), Some(Content::Search(Box::new(saved), None)), None),
+    ];
+    let actions = &mut Arc::make_mut(&mut full.data).actions;
+    let (is_too_large, rows_of, bytes) = (true, Default::default(), 0);
+    actions.put(Action { id: id(7), at: at(5), is_too_large, rows: rows_of, bytes });
+    actions.begin(id(8), at(6));
+    for (key, before, after) in rows {
+        actions.record(id(8), Changed { key, before, after });
+    }
+    frozen(vec![Arc::new(full)])
+}
+
+#[test]
+fn actions_round_trip() {
+    let read = load(&chunks(&acted())).expect("read").freeze();
+    let data = |state: &Frozen| state.accounts.values().next().expect("one").data.clone();
+    assert!(data(&read) == data(&acted()));
+    assert_eq!(data(&read).actions.iter().map(|action| action.rows.len()).sum::<usize>(), 7);
+    assert_eq!(digest(&read), digest(&acted()));
 }
 
 #[test]
