@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::accounts::{Caller, FactsRow, WriteError};
+use compact_str::CompactString;
+
+use crate::accounts::{Caller, FactsRow, MarkBefore, WriteError, mark_print};
 use crate::app::{App, Now};
 use crate::error::ApiError;
 use crate::fact_book::{FactValue, Source};
@@ -47,7 +49,16 @@ impl Mark {
 /// The rows of an edition by key.
 type Rows = BTreeMap<String, (Option<Day>, Vec<Option<Value>>)>;
 
-/// Marks names, or withdraws their marks.
+/// Changes of marks.
+#[derive(Default)]
+struct Marked {
+    /// Names whose mark changed, with the mark before.
+    before: Vec<(DomainName, Option<CompactString>)>,
+    /// Number of names that were left as they are.
+    left: usize,
+}
+
+/// Marks names, or withdraws their marks. The marks before belong to the caller's action.
 ///
 /// # Errors
 /// 400 if the account has another source of this name; the errors of a write.
@@ -58,25 +69,63 @@ pub async fn mark(
     mark: Option<Mark>,
     now: Now,
 ) -> Result<(), ApiError> {
+    let new = mark.map(|mark| CompactString::from(mark.as_str()));
+    let word = new.clone();
+    let marked = change(app, caller, names, move |_, _| Some(word.clone()), now).await?;
+    if !marked.before.is_empty() {
+        app.store.record_marks(caller, marked.before, new).await?;
+    }
+    Ok(())
+}
+
+/// Restores the marks that names had before an action. Returns the number of names that got other
+/// marks after it, which stay.
+///
+/// # Errors
+/// As [`mark`].
+pub async fn restore(
+    app: &App,
+    caller: &Caller,
+    marks: Vec<MarkBefore>,
+    now: Now,
+) -> Result<usize, ApiError> {
+    let names = marks.iter().map(|mark| mark.name.clone()).collect();
+    let marks: BTreeMap<_, _> = marks.into_iter().map(|mark| (mark.name.clone(), mark)).collect();
+    let new = move |name: &DomainName, present: Option<&str>| {
+        let mark = marks.get(name).filter(|mark| mark.after == present.map(mark_print))?;
+        Some(mark.before.clone())
+    };
+    Ok(change(app, caller, names, new, now).await?.left)
+}
+
+/// Changes the marks of names. `new` returns the new mark of a name with its present one, or `None`
+/// to leave it as it is.
+async fn change(
+    app: &App,
+    caller: &Caller,
+    names: Vec<DomainName>,
+    new: impl Fn(&DomainName, Option<&str>) -> Option<Option<CompactString>> + Send + 'static,
+    now: Now,
+) -> Result<Marked, ApiError> {
     let _turn = app.facts.enter(caller.account).await;
     let owned = app.store.user_data(caller);
     let (index, today, book) = (app.live.current(), app.as_of(now).today, app.clone());
     let count = names.len() as u64;
-    let edition = work::run_aside(move || {
+    let (edition, marks) = work::run_aside(move || {
         let visible = book.facts.visible(Some(&owned));
         let before = visible.sources().iter().find(|it| it.is_own && it.name() == SOURCE);
-        let marked = marked(before.map(|it| &it.edition), &names, mark, today)?;
-        let Some((bytes, rows)) = marked else { return Ok(None) };
+        let (marked, marks) = marked(before.map(|it| &it.edition), &names, new, today)?;
+        let Some((bytes, rows)) = marked else { return Ok((None, marks)) };
         let bytes: Arc<[u8]> = bytes.into();
         let edition = Edition::of_bytes(Arc::clone(&bytes)).map_err(internal)?;
         book.facts.join(&index, &[Arc::new(Source { edition, is_own: true })])?;
-        Ok::<_, ApiError>(Some((bytes, rows)))
+        Ok::<_, ApiError>((Some((bytes, rows)), marks))
     })
     .await?;
     let Some((bytes, rows)) = edition else {
         return match app.store.remove_facts(caller, SOURCE).await {
-            Err(WriteError::NotFound) => Ok(()),
-            removed => Ok(removed?),
+            Err(WriteError::NotFound) => Ok(marks),
+            removed => Ok(removed.map(|()| marks)?),
         };
     };
     let row = FactsRow {
@@ -87,21 +136,24 @@ pub async fn mark(
         from_file: count,
         refused: 0,
     };
-    Ok(app.store.put_facts(caller, row, &bytes).await?)
+    app.store.put_facts(caller, row, &bytes).await?;
+    Ok(marks)
 }
 
 fn internal(err: StoreError) -> ApiError {
     ApiError::Internal(err.into())
 }
 
-/// Returns an edition with the marks, and its number of rows; `None` if no row is left. Other facts of the source
-/// are kept.
+/// An edition and its number of rows; `None` if no row is left.
+type EditionBytes = Option<(Vec<u8>, u64)>;
+
+/// Returns an edition with changed marks, and the changes. Other facts of the source are kept.
 fn marked(
     before: Option<&Edition>,
     names: &[DomainName],
-    mark: Option<Mark>,
+    new: impl Fn(&DomainName, Option<&str>) -> Option<Option<CompactString>>,
     today: Day,
-) -> Result<Option<(Vec<u8>, u64)>, ApiError> {
+) -> Result<(EditionBytes, Marked), ApiError> {
     let mut meta = before.map_or_else(|| new_source(today), |edition| edition.meta().clone());
     let at = meta.columns.iter().position(|column| column.name == COLUMN);
     let fits = match at {
@@ -118,24 +170,37 @@ fn marked(
     });
     let width = meta.columns.len();
     let mut rows = before.map(read).transpose().map_err(internal)?.unwrap_or_default();
+    let mut marks = Marked::default();
     for name in names {
         let (as_of, values) = rows.entry(name.as_str().to_owned()).or_default();
         values.resize(width, None);
-        values[at] = mark.map(|mark| Value::Enum(mark.to_string()));
+        let present = match &values[at] {
+            Some(Value::Enum(word)) => Some(CompactString::from(word.as_str())),
+            _ => None,
+        };
+        let Some(mark) = new(name, present.as_deref()) else {
+            marks.left += 1;
+            continue;
+        };
+        values[at] = mark.as_ref().map(|mark| Value::Enum(mark.to_string()));
         // A row has one day; that of other facts is older.
         if values.iter().flatten().count() == usize::from(mark.is_some()) {
             *as_of = Some(today);
         }
+        if present != mark {
+            marks.before.push((name.clone(), present));
+        }
     }
     rows.retain(|_, (_, values)| values.iter().any(Option::is_some));
     if rows.is_empty() {
-        return Ok(None);
+        return Ok((None, marks));
     }
     let mut writer = SourceWriter::new(Vec::new(), meta).map_err(internal)?;
     for (key, (as_of, values)) in &rows {
         writer.push(key, *as_of, values).map_err(internal)?;
     }
-    Ok(Some((writer.finish().map_err(internal)?, rows.len() as u64)))
+    let bytes = writer.finish().map_err(internal)?;
+    Ok((Some((bytes, rows.len() as u64)), marks))
 }
 
 fn new_source(today: Day) -> SourceMeta {
@@ -179,7 +244,10 @@ mod tests {
         mark: Option<Mark>,
     ) -> Option<(Edition, Vec<String>)> {
         let names: Vec<_> = names.iter().map(|text| name(text)).collect();
-        let (bytes, rows) = marked(before, &names, mark, day("2026-11-29")).expect("it fits")?;
+        let new =
+            move |_: &DomainName, _: Option<&str>| Some(mark.map(|mark| mark.as_str().into()));
+        let (marked, _) = marked(before, &names, new, day("2026-11-29")).expect("it fits");
+        let (bytes, rows) = marked?;
         let edition = Edition::of_bytes(bytes.into()).expect("sound");
         assert_eq!(edition.rows(), rows);
         let text = |(key, (as_of, values)): (String, (Option<Day>, Vec<Option<Value>>))| {
@@ -219,7 +287,7 @@ mod tests {
         assert_eq!(rows, ["a.com 2026-01-01 7 -"]);
 
         meta.columns[0].name = COLUMN.to_owned();
-        let other = marked(Some(&edition(meta)), &[], Some(Mark::Spam), day("2026-01-01"));
+        let other = marked(Some(&edition(meta)), &[], |_, _| None, day("2026-01-01"));
         assert!(matches!(other, Err(ApiError::BadParameter { .. })), "a mark is a word");
     }
 }

@@ -21,6 +21,7 @@ pub mod receipt;
 pub mod rules;
 pub mod searches;
 pub mod site;
+pub mod undo;
 pub mod watch_alerts;
 pub mod watchlist;
 pub mod work;

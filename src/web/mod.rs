@@ -36,6 +36,7 @@ pub mod searches;
 pub mod settings;
 pub mod status;
 mod throttle;
+mod undo;
 mod viewer;
 pub mod watchlist;
 
@@ -140,6 +141,7 @@ pub fn router(web: Web, api: Router, described: Description) -> Router {
         .merge(watchlist::routes())
         .merge(alerts::routes())
         .merge(portfolio::routes())
+        .merge(undo::routes())
         .merge(reference::routes(described))
         .merge(docs::routes())
         .merge(status::routes())

@@ -28,6 +28,7 @@ use crate::service::error::ApiError;
 use crate::service::receipt::{self, added_id};
 use crate::service::searches::{self, SearchCounts, ordered};
 use crate::service::work;
+use crate::undo::Acting;
 use crate::vocab::ids::SearchId;
 use crate::vocab::limits::{RULE_NAME_CHARS_MAX, SEARCHES_MAX};
 
@@ -90,7 +91,7 @@ async fn show(
             Some(&member.viewer),
             html! {
                 div.head { h1 { "Saved searches" } }
-                (notice::shown(&NOTICES, query.as_deref()))
+                (notice::undoable(&NOTICES, query.as_deref(), PATH))
                 @if all.is_empty() {
                     div.panel.empty {
                         h2 { "Keep a search that you run again" }
@@ -196,8 +197,9 @@ async fn confirm_delete(found: RequestedSearch) -> Markup {
 }
 
 /// `POST /searches/{id}/delete`.
-async fn remove(found: RequestedSearch) -> Result<Redirect, PageError> {
+async fn remove(found: RequestedSearch) -> Result<Response, PageError> {
     let RequestedSearch { web, member, search } = found;
-    web.app.store.remove_search(&member.caller, search.id).await.map_err(ApiError::from)?;
-    Ok(REMOVED.at(PATH))
+    let acting = Acting::new(&web, &member)?;
+    web.app.store.remove_search(&acting.caller, search.id).await.map_err(ApiError::from)?;
+    Ok(acting.redirect(PATH, &[REMOVED.parameter()]))
 }

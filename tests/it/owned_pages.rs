@@ -9,6 +9,7 @@ mod limits;
 pub(crate) mod person;
 mod portfolio;
 mod searches;
+mod undo;
 mod watch_alerts;
 mod watchlist;
 
@@ -66,7 +67,7 @@ impl World {
 }
 
 /// Every form that changes something, with valid fields.
-const FORMS: [(&str, &str); 33] = [
+const FORMS: [(&str, &str); 34] = [
     ("/account/facts", ""),
     ("/account/facts/mapping", "fingerprint=0011223344556677&column=domain&column=a.b"),
     ("/account/facts/remove", "source=a"),
@@ -90,6 +91,7 @@ const FORMS: [(&str, &str); 33] = [
     ("/hide", "domain=a.com"),
     ("/unhide", "domain=a.com"),
     ("/mark", "domain=a.com&mark=spam"),
+    ("/undo", "id=1"),
     ("/selected.csv", "domain=a.com"),
     ("/selected.txt", "all=yes&search=tld%3Dcom"),
     ("/watch", "all=yes&search=tld%3Dcom"),

@@ -97,7 +97,7 @@ pub fn show(
                 h1 { "Alerts" }
                 @if total > 0 { p { a.button href="/alerts/new" { "Create alert" } } }
             }
-            (notice::shown(&NOTICES, query))
+            (notice::undoable(&NOTICES, query, PATH))
             @if total == 0 {
                 div.panel.empty {
                     h2 { "Get alerts when good names drop" }

@@ -17,7 +17,7 @@ use axum::Router;
 use axum::extract::{FromRequestParts, Path, RawQuery, State};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use maud::Markup;
 
@@ -38,6 +38,7 @@ use crate::query::params::Params;
 use crate::service::error::ApiError;
 use crate::service::receipt::{self, added_id};
 use crate::service::rules;
+use crate::undo::Acting;
 use crate::vocab::ids::{DeliveryId, RuleId};
 use crate::vocab::limits::ENTRIES_OFFSET_MAX;
 use crate::vocab::plan::Plan;
@@ -322,9 +323,10 @@ async fn confirm_delete(page: EditorPage) -> Result<Markup, PageError> {
 }
 
 /// `POST /alerts/{id}/delete`.
-async fn remove(page: EditorPage) -> Result<Redirect, PageError> {
-    page.web.app.store.remove_rule(&page.member.caller, page.rule()?.id).await?;
-    Ok(REMOVED.at(PATH))
+async fn remove(page: EditorPage) -> Result<Response, PageError> {
+    let acting = Acting::new(&page.web, &page.member)?;
+    page.web.app.store.remove_rule(&acting.caller, page.rule()?.id).await?;
+    Ok(acting.redirect(PATH, &[REMOVED.parameter()]))
 }
 
 /// `POST /alerts/{id}/test`: sends a test message.

@@ -4,6 +4,7 @@
 import { BASE, below, copy, onAddress, say, showsNow } from "./base.js";
 import { problem, watchInPlace } from "./names.js";
 import { onRows } from "./touch.js";
+import { offer } from "./undo.js";
 
 const list = () => document.querySelector("#list");
 const frame = () => document.querySelector("#frame");
@@ -228,7 +229,7 @@ async function hide(row) {
   await load(location.pathname + location.search);
   await whole;
   stand(rows().find((it) => nameOf(it) === stays));
-  say(button.textContent === "Hide" ? `Hidden: ${count}` : `Shown again: ${count}`);
+  offer(response, button.textContent === "Hide" ? `Hidden: ${count}` : `Shown again: ${count}`);
 }
 
 /** Goes to a field of the form of selected names; without a selection, `row` is selected. */

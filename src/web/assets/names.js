@@ -1,6 +1,7 @@
 // Watch buttons on every page that lists names.
 
 import { BASE, below, say } from "./base.js";
+import { offer } from "./undo.js";
 
 /** Submits the buttons of `form#watch` without reloading the page. */
 export function watchInPlace() {
@@ -17,6 +18,7 @@ export function watchInPlace() {
         location.assign(`${BASE}login?${new URLSearchParams({ next: below(location.pathname) + location.search })}`);
       } else if (response.ok) {
         turn(button, !stops);
+        offer(response, `${stops ? "No longer watching" : "Watching"} ${button.value}`);
       } else {
         say((await problem(response)) ?? "Something went wrong. Nothing was changed.");
       }
@@ -38,7 +40,6 @@ function turn(button, watched) {
   button.setAttribute("aria-label", watched ? `Watching ${name}: stop` : `Watch ${name}`);
   if (watched) button.setAttribute("formaction", `${BASE}unwatch`);
   else button.removeAttribute("formaction");
-  say(watched ? `Watching ${name}` : `No longer watching ${name}`);
 }
 
 /** Message of an error page. */

@@ -143,7 +143,8 @@ async fn find_domain(
             )?,
         };
         let all = [&votes::NOTICES[..], &registry::NOTICES, &archive::NOTICES].concat();
-        let notice = notice::shown(&all, query.as_deref());
+        let at = crate::components::dossier_path(domain.as_str());
+        let notice = notice::undoable(&all, query.as_deref(), &at);
         Ok((status, dossier.page(&viewer, &index, &votes, &notice)))
     })
     .await?;

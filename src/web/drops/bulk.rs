@@ -5,7 +5,7 @@
 use axum::extract::{RawQuery, State as WebState};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
 use crate::Web;
@@ -32,6 +32,7 @@ use crate::vocab::limits::{
 };
 use crate::vocab::name::DomainName;
 use crate::vocab::named::{named_enum, parse_named};
+use crate::undo::{self, Acting};
 use crate::watchlist::{MAX_BID_LABEL, added_notes, asking, next, parse_name};
 
 /// Maximum names of a search to change at once.
@@ -69,23 +70,27 @@ impl Done {
 
     /// Returns the response to a form about `names` names: a redirect to its page, with a notice if the
     /// form belongs to a list. Scripts get 204.
-    fn response(self, headers: &HeaderMap, fields: &Fields, names: usize) -> Response {
-        let next = next(fields);
+    fn response(
+        self,
+        acting: &Acting<'_>,
+        headers: &HeaderMap,
+        fields: &Fields,
+        names: usize,
+    ) -> Response {
         if wanted(headers) != Wanted::Page {
-            return axum::http::StatusCode::NO_CONTENT.into_response();
+            return acting.no_content();
         }
         let is_list = fields.all("search").next().is_some();
-        let between = if next.contains('?') { '&' } else { '?' };
-        let said =
-            if is_list { format!("{between}done={self}&names={names}") } else { String::new() };
-        Redirect::to(&format!("{next}{said}")).into_response()
+        let names = names.to_string();
+        let said = [("done", self.as_str()), ("names", names.as_str())];
+        acting.redirect(next(fields), if is_list { &said } else { &[] })
     }
 }
 
-/// Renders the notice of the action that led to this page, from the query string.
-pub fn notice(sent: &Fields) -> Markup {
+/// Renders the notice of the action that led to this `page`, from the query string.
+pub fn notice(sent: &Fields, page: &str) -> Markup {
     let done = sent.text("done").parse::<Done>().ok().zip(sent.text("names").parse().ok());
-    html! { @if let Some((done, names)) = done { p.notice role="status" { (done.text(names)) } } }
+    undo::shown(sent, page, done.map(|(done, names)| done.text(names)).as_deref())
 }
 
 /// Renders the form for selected names, which appears when a name is selected. `names` match the
@@ -199,10 +204,11 @@ pub async fn watch(
     };
     let count = names.len();
     let names = names.into_iter().map(|name| (name, patch.clone())).collect();
-    let outcomes = watch_all(&web.app, &member.caller, names, member.viewer.now).await?;
+    let acting = Acting::new(&web, &member)?;
+    let outcomes = watch_all(&web.app, &acting.caller, names, member.viewer.now).await?;
     // The names up to the limit were added.
     outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
-    Ok(Done::Watched.response(&headers, &fields, count))
+    Ok(Done::Watched.response(&acting, &headers, &fields, count))
 }
 
 /// `POST /hide`: hides names in lists.
@@ -214,8 +220,9 @@ pub async fn hide(
 ) -> Result<Response, PageError> {
     let names = names(&web, &member, &fields).await?;
     let count = names.len();
-    web.app.store.hide(&member.caller, names).await.map_err(ApiError::from)?;
-    Ok(Done::Hidden.response(&headers, &fields, count))
+    let acting = Acting::new(&web, &member)?;
+    web.app.store.hide(&acting.caller, names).await.map_err(ApiError::from)?;
+    Ok(Done::Hidden.response(&acting, &headers, &fields, count))
 }
 
 /// `POST /unhide`: shows names in lists again.
@@ -227,8 +234,9 @@ pub async fn unhide(
 ) -> Result<Response, PageError> {
     let names = names(&web, &member, &fields).await?;
     let count = names.len();
-    web.app.store.unhide_all(&member.caller, names).await.map_err(ApiError::from)?;
-    Ok(Done::Shown.response(&headers, &fields, count))
+    let acting = Acting::new(&web, &member)?;
+    web.app.store.unhide_all(&acting.caller, names).await.map_err(ApiError::from)?;
+    Ok(Done::Shown.response(&acting, &headers, &fields, count))
 }
 
 /// `POST /mark`: marks names from any page as clean or spam, or withdraws their marks.
@@ -249,9 +257,10 @@ pub async fn mark(
     };
     let names = names(&web, &member, &fields).await?;
     let count = names.len();
-    marks::mark(&web.app, &member.caller, names, mark, member.viewer.now).await?;
+    let acting = Acting::new(&web, &member)?;
+    marks::mark(&web.app, &acting.caller, names, mark, member.viewer.now).await?;
     let done = if mark.is_some() { Done::Marked } else { Done::Unmarked };
-    Ok(done.response(&headers, &fields, count))
+    Ok(done.response(&acting, &headers, &fields, count))
 }
 
 /// `POST /selected.csv`: the names with the columns of the drops export, in the order of the list, with

@@ -100,7 +100,7 @@ async fn list_drops(
     let owned = viewer.member.as_ref().map(|member| web.user_data(member));
     let mut shown = Shown {
         not_understood,
-        notice: bulk::notice(&sent),
+        notice: bulk::notice(&sent, &state.path()),
         exports: viewer.member.as_ref().is_some_and(|member| member.caller.plan >= Plan::Core),
         depth: components::depth(&viewer, DROPS_OFFSET_MAX),
         today: as_of.today,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{FromRequestParts, RawQuery, State};
 use axum::http::request::Parts;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use maud::Markup;
 
@@ -31,6 +31,7 @@ use crate::service::error::ApiError;
 use crate::service::portfolio::{ClaimFilter, claims_cost_us};
 use crate::service::receipt;
 use crate::service::work;
+use crate::undo::Acting;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::expected_taken::ExpectedTaken;
@@ -220,10 +221,11 @@ async fn confirm_delete(page: EditorPage) -> Result<Markup, PageError> {
 }
 
 /// `POST /portfolio/{id}/delete`.
-async fn remove(page: EditorPage) -> Result<Redirect, PageError> {
+async fn remove(page: EditorPage) -> Result<Response, PageError> {
     let claim = page.claim.as_ref().ok_or(ApiError::NotFound)?;
-    page.web.app.store.remove_claim(&page.member.caller, claim.id).await?;
-    Ok(REMOVED.at(PATH))
+    let acting = Acting::new(&page.web, &page.member)?;
+    page.web.app.store.remove_claim(&acting.caller, claim.id).await?;
+    Ok(acting.redirect(PATH, &[REMOVED.parameter()]))
 }
 
 /// Reads the claims for a query string. Forms send `status` once per checkbox; links contain one

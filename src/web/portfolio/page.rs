@@ -60,7 +60,7 @@ pub fn show(member: &LoggedIn, list: &ClaimsPage, query: Option<&str>) -> Markup
                         }
                     }
                 }
-                (notice::shown(&NOTICES, query))
+                (notice::undoable(&NOTICES, query, PATH))
                 @if has_claims {
                     (filter(list))
                     (totals(&list.summary.all))

@@ -39,6 +39,7 @@ use crate::service::watchlist::{
     watch_all, watches_cost_us,
 };
 use crate::service::work;
+use crate::undo::Acting;
 use crate::vocab::day::Day;
 use crate::vocab::limits::WATCHES_PASTED_MAX;
 use crate::vocab::money::Usd;
@@ -259,11 +260,15 @@ async fn unwatch(
     let field = if fields.text("only").is_empty() { "domain" } else { "only" };
     let names = names(&fields, field)?;
     // Names that are not on the list are ignored.
-    let removed = web.app.store.remove_watches(&member.caller, names).await?;
-    if removed > 0 && next(&fields) == PATH && wanted(&headers) == Wanted::Page {
-        return Ok(REMOVED.at(PATH).into_response());
+    let acting = Acting::new(&web, &member)?;
+    let removed = web.app.store.remove_watches(&acting.caller, names).await?;
+    if wanted(&headers) != Wanted::Page {
+        return Ok(acting.no_content());
     }
-    Ok(done(&headers, &fields))
+    let next = next(&fields);
+    let is_list = next.split('?').next() == Some(PATH);
+    let notice = (removed > 0 && is_list).then_some(REMOVED.parameter());
+    Ok(acting.redirect(next, notice.as_slice()))
 }
 
 /// Parses the names in a field of a form.
@@ -287,8 +292,9 @@ async fn save_selected(
         Err(question) => return Ok(question.into_response()),
     };
     let notice = if names.is_empty() { UNSELECTED } else { SAVED };
-    web.app.store.change_watches(&member.caller, names, &patch).await.map_err(ApiError::from)?;
-    Ok(notice.at(next(&fields)).into_response())
+    let acting = Acting::new(&web, &member)?;
+    web.app.store.change_watches(&acting.caller, names, &patch).await.map_err(ApiError::from)?;
+    Ok(acting.redirect(next(&fields), &[notice.parameter()]))
 }
 
 /// Reads the notes for several names. Empty fields change nothing, and tags are added.
@@ -476,7 +482,8 @@ async fn paste(
         Ok(keeps) => names.iter_mut().for_each(|(_, patch)| patch.keeps = keeps),
         Err(question) => return Ok(Err(question)),
     }
-    let outcomes = watch_all(&web.app, &member.caller, names, member.viewer.now).await?;
+    let acting = Acting::new(web, member)?;
+    let outcomes = watch_all(&web.app, &acting.caller, names, member.viewer.now).await?;
     for (sent, outcome) in sent.into_iter().zip(outcomes) {
         match outcome {
             Ok(Outcome::Added) => report.added += 1,

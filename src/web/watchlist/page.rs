@@ -40,7 +40,7 @@ pub fn show(
     )
     .at(NavItem::Watchlist)
     .styles(STYLES)
-    .scripts(&["watchlist.js"])
+    .scripts(&["watchlist.js", "undo.js"])
     .show(
         Some(&member.viewer),
         html! {
@@ -56,7 +56,7 @@ pub fn show(
                     }
                 }
             }
-            (notice::shown(&NOTICES, query))
+            (notice::undoable(&NOTICES, query, &list.address(PATH, list.sort, list.page.offset)))
             @if let Some(report) = &pasted.report { (reported(report)) }
             @if !is_empty { (chips(list)) (table(list, member.viewer.now)) }
             (adding(pasted, is_empty))
@@ -175,7 +175,7 @@ fn table(list: &WatchlistPage, now: Now) -> Markup {
     let at = |offset: u32| list.address(PATH, list.sort, offset);
     html! {
         form #watched method="post" action="/unwatch" {
-            input type="hidden" name="next" value=(PATH);
+            input type="hidden" name="next" value=(at(list.page.offset));
             // The button that Enter in a field activates; otherwise Enter would activate the button
             // of the first row.
             button.hidden type="submit" formaction="/watchlist/notes" tabindex="-1" aria-hidden="true" { "Apply" }

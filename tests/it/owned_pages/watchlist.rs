@@ -274,7 +274,7 @@ fn errors_of_forms_name_the_label_of_the_field() {
 #[test]
 fn prices_are_shown_as_they_are_read_before_they_are_saved() {
     let world = World::new();
-    let mut ann = world.person("ann@example.com", "core");
+    let mut ann = world.person("ann@example.com", "api");
     ann.post("/watch", &[("domain", "solar.com"), ("domain", "fresh.com")]);
     let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
     let mut list = || api.get("/api/v1/watchlist").json()["watchlist"].clone();
@@ -301,7 +301,7 @@ fn prices_are_shown_as_they_are_read_before_they_are_saved() {
 #[test]
 fn notes_set_by_hand_are_replaced_only_after_a_question() {
     let world = World::new();
-    let mut ann = world.person("ann@example.com", "core");
+    let mut ann = world.person("ann@example.com", "api");
     let text = "domain,max_bid_usd,venue,note\n\
                 solar.com,300,DropCatch,mine\nfresh.com,50,,\npending.com,100,,\n";
     ann.post("/watchlist/add", &[("names", text)]).assert_says(200, "3 names added");
