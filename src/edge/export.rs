@@ -18,9 +18,10 @@ use tokio::sync::mpsc::{self, Sender};
 
 use crate::accounts::{Allowance, Caller, Counter};
 use crate::allowance::{admit_export, charge_export, exports_left, forgive, readmit};
-use crate::csv::{DROP_CSV_BYTES, DROPS_CSV_HEADER, csv_header, push_drop_csv};
+use crate::csv::DROP_CSV_BYTES;
 use crate::error::Refusal;
 use crate::extensions::{HeadersOnly, ServerSlot};
+use crate::index::query::rows::DropRow;
 use crate::rate_limit::rate_limit_headers;
 use crate::service::account_turns::AccountTurn;
 use crate::service::app::{App, Now};
@@ -253,8 +254,8 @@ pub fn no_rows() -> Body {
     Body::from_stream(stream::empty::<io::Result<Bytes>>())
 }
 
-/// Exports the drops of some names as CSV, in their order, after a byte order mark if `bom`. Omits names that
-/// never dropped.
+/// Exports the drops of some names as CSV, in their order: the header line, and the lines that `line`
+/// appends. Omits names that never dropped.
 ///
 /// # Errors
 /// 429 as for every export.
@@ -262,7 +263,8 @@ pub async fn export_names(
     app: &App,
     export: Export,
     names: Vec<DomainName>,
-    bom: bool,
+    header: impl Into<Cow<'static, str>>,
+    line: impl Fn(&DropRow<'_>, &mut Vec<u8>) + Send + Sync + 'static,
 ) -> Result<Response, Refusal> {
     let (index, as_of) = (app.live.current(), app.as_of(export.now));
     let started = match export.start(app).await? {
@@ -278,8 +280,8 @@ pub async fn export_names(
         Ok(places)
     });
     let (places, allowance) = (places.await?, started.allowance);
-    let body = chunks(started, csv_header(DROPS_CSV_HEADER, bom), places, move |places, out| {
-        index.shape_drops(places, as_of, |_, row| push_drop_csv(row, out));
+    let body = chunks(started, header, places, move |places, out| {
+        index.shape_drops(places, as_of, |_, row| line(row, out));
         Ok(())
     });
     Ok(csv_response("drops", as_of.today, body, &allowance))

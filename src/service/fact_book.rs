@@ -624,6 +624,13 @@ impl SourceColumn {
 }
 
 impl ShownFacts {
+    /// Returns the facts that may be part of files: some licences allow no copy within other data.
+    #[must_use]
+    pub fn exported(mut self) -> ShownFacts {
+        self.columns.retain(|column| column.source.is_exported());
+        self
+    }
+
     pub fn columns(&self) -> &[SourceColumn] {
         &self.columns
     }

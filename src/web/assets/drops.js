@@ -196,22 +196,23 @@ function sent(row) {
   return fields;
 }
 
-/** Copies the selected names, or that of `row`. Names of other pages are asked for. */
-async function copySelected(row) {
-  if (!every()?.checked) {
+/** Copies the selected names, or that of `row`. Names of other pages and bids are asked for. */
+async function copySelected(row, path = "selected.txt") {
+  if (!every()?.checked && path === "selected.txt") {
     const names = picked();
     return copyNames(names.length || !row ? names : [nameOf(row)]);
   }
-  const response = await fetch(`${BASE}selected.txt`, { method: "POST", body: sent() }).catch(() => null);
+  const response = await fetch(BASE + path, { method: "POST", body: sent() }).catch(() => null);
   if (!response) return say("The server is not responding.");
   if (!response.ok) return say((await problem(response)) ?? "Nothing was copied.");
   copyNames((await response.text()).trim().split("\n"));
 }
 
 document.addEventListener("click", (event) => {
-  if (!event.target.closest("#copy")) return;
+  const button = event.target.closest("#copy, #bulk .copy");
+  if (!button) return;
   event.preventDefault();
-  copySelected();
+  copySelected(undefined, button.matches(".copy") ? "selected.txt?with=bid" : undefined);
 });
 
 /** Hides the selected names, or that of `row`, or shows them again. The next row stays where one is. */

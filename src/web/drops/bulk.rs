@@ -10,8 +10,10 @@ use maud::{Markup, html};
 
 use crate::Web;
 use crate::components::{grouped, total, totalled};
-use crate::drops::Shown;
+use crate::drops::csv::NotedFile;
 use crate::drops::state::DropsParams;
+use crate::drops::{Shown, columns};
+use crate::edge::csv::csv_header;
 use crate::edge::error::Refusal;
 use crate::edge::export::{Export, export_names};
 use crate::error::PageError;
@@ -27,16 +29,19 @@ use crate::service::error::ApiError;
 use crate::service::marks::{self, Mark};
 use crate::service::watchlist::watch_all;
 use crate::service::work;
+use crate::undo::{self, Acting};
 use crate::vocab::limits::{
     EXPORT_ROWS_MAX, VENUE_CHARS_MAX, WATCH_NOTE_CHARS_MAX, WATCHES_PASTED_MAX,
 };
 use crate::vocab::name::DomainName;
 use crate::vocab::named::{named_enum, parse_named};
-use crate::undo::{self, Acting};
 use crate::watchlist::{MAX_BID_LABEL, added_notes, asking, next, parse_name};
 
 /// Maximum names of a search to change at once.
 pub const NAMES_MAX: usize = WATCHES_PASTED_MAX;
+/// Tooltip of the buttons that copy names.
+const COPY_TITLE: &str =
+    "A name a line, for the bulk forms of DropCatch, NameJet, SnapNames, Dynadot and Gname";
 /// The value of the field `mark` that withdraws marks.
 pub const NO_MARK: &str = "none";
 
@@ -120,7 +125,8 @@ pub(super) fn form(shown: &Shown, names: Total) -> Markup {
                 button formaction="/mark" name="mark" value=(Mark::Spam) { "Mark spam" }
                 button formaction="/mark" name="mark" value=(NO_MARK) { "Unmark" }
                 button formaction="/checks" { "Check now" }
-                button #copy formaction="/selected.txt" { "Copy" }
+                button #copy formaction="/selected.txt" title=(COPY_TITLE) { "Copy" }
+                button.copy formaction="/selected.txt?with=bid" title={ (COPY_TITLE) ", with your maximum bids" } { "Copy with bids" }
                 @if shown.exports {
                     button formaction="/selected.csv" { "CSV" }
                     button formaction=(for_excel("/selected.csv")) { "CSV for Excel" }
@@ -263,27 +269,45 @@ pub async fn mark(
     Ok(done.response(&acting, &headers, &fields, count))
 }
 
-/// `POST /selected.csv`: the names with the columns of the drops export, in the order of the list, with
-/// `bom=true` for Excel. Counts as an export.
+/// `POST /selected.csv`: the names with the columns on the screen, dates and notes, in the order of the
+/// list, with `bom=true` for Excel. Counts as an export.
 pub async fn csv(
     WebState(web): WebState<Web>,
     member: LoggedIn,
+    headers: HeaderMap,
     export: Result<Export, Refusal>,
     RawQuery(query): RawQuery,
     Form(fields): LargeForm<Fields>,
 ) -> Result<Response, PageError> {
     let bom = Params::new(query.as_deref()).flag("bom")?;
     let names = names(&web, &member, &fields).await?;
-    Ok(export_names(&web.app, export?, names, bom).await?)
+    let search = DropsParams::of(&Fields::from_query(Some(fields.text("search"))));
+    let owned = web.user_data(&member);
+    let columns = search.columns().unwrap_or_else(|| columns::chosen(Some(&owned), &headers));
+    let visible = web.app.facts.visible(Some(&owned));
+    let facts = visible.shown(&search.fact_names()?)?.exported();
+    let checks = web.app.reach.checks.clone().map(|checks| (checks, member.caller.account));
+    let file = NotedFile::new(&columns, facts, owned, checks);
+    let header = csv_header(file.header(), bom);
+    Ok(export_names(&web.app, export?, names, header, move |row, out| file.push(row, out)).await?)
 }
 
-/// `POST /selected.txt`: the names, one per line, for copying.
+/// `POST /selected.txt`: the names, one per line, for copying and for the forms of venues that take many
+/// names. With `with=bid`, each line has the maximum bid of the watchlist after a comma, if there is one.
 pub async fn text(
     WebState(web): WebState<Web>,
     member: LoggedIn,
+    RawQuery(query): RawQuery,
     Form(fields): LargeForm<Fields>,
 ) -> Result<Response, PageError> {
     let names = names(&web, &member, &fields).await?;
-    let lines: String = names.iter().map(|name| format!("{name}\n")).collect();
+    let owned = web.user_data(&member);
+    let has_bids = Params::new(query.as_deref()).get("with")? == Some("bid");
+    let bid = |name| owned.watch_details(name).and_then(|details| details.max_bid);
+    let line = |name| match bid(name).filter(|_| has_bids) {
+        Some(bid) => format!("{name},{bid}\n"),
+        None => format!("{name}\n"),
+    };
+    let lines: String = names.iter().map(line).collect();
     Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], lines).into_response())
 }

@@ -12,7 +12,7 @@ use crate::drops::state::{DropsParams, FACTS, ROW_CHOICES, ROWS};
 use crate::drops::words::Chip;
 use crate::drops::{
     BEST_OF_DAY, BestOfDay, DropsResults, FIRST_ROWS, HIGH, Listing, RowsPart, Shown, Tab,
-    TabPlace, bulk, chips, columns, sets,
+    TabPlace, bulk, chips, columns, csv, sets,
 };
 use crate::index::filter::{Sort, SortKey};
 use crate::index::query::rows::{DropRow, Lifecycle};
@@ -136,7 +136,8 @@ fn tools(shown: &Shown, found: &DropsResults<'_>) -> Markup {
     // Some licences allow no copy of facts within other data.
     let exported = shown.facts.columns().iter().filter(|it| it.source.is_exported());
     let exported: Vec<_> = exported.map(|it| it.name.as_str()).collect();
-    let csv = state.listed().with(&[(FACTS, &exported.join(","))]).csv();
+    let csv =
+        state.listed().with(&[(FACTS, &exported.join(","))]).csv(&csv::members(&shown.columns));
     let names = found.total();
     let rule = state.conditions().moving(shown.today);
     let rule: Vec<_> = rule.parameters().collect();

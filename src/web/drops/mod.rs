@@ -7,6 +7,7 @@ pub(crate) mod bulk;
 mod chips;
 mod columns;
 mod completion;
+mod csv;
 mod list;
 pub mod saved;
 mod sets;

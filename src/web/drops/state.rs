@@ -299,10 +299,11 @@ impl DropsParams {
         self.with(&[("offset", &query::offset(offset))]).path()
     }
 
-    /// URL of the CSV file of all results, up to the export limit.
-    pub fn csv(&self) -> String {
+    /// URL of the CSV file of all results, up to the export limit, with these members of the rows.
+    pub fn csv(&self, members: &str) -> String {
         let all = self.in_api().with(&[("limit", ""), (COLUMNS, "")]);
-        all.path_at("/api/export/drops", &[("limit", &EXPORT_ROWS_MAX.to_string())])
+        let limit = EXPORT_ROWS_MAX.to_string();
+        all.path_at("/api/export/drops", &[(COLUMNS, members), ("limit", &limit)])
     }
 
     fn path_at(&self, path: &str, more: &[(&str, &str)]) -> String {
@@ -403,7 +404,7 @@ mod tests {
         assert_eq!(auctions.filters().count(), 2, "the condition cannot be removed");
         let fact = "a.b%3A1..%2Cmarket.ends%3Atoday..";
         assert_eq!(auctions.conditions().path(), format!("/?tld=com&fact={fact}"));
-        assert!(auctions.csv().contains(&format!("view=all&tld=com&fact={fact}&sort=")));
+        assert!(auctions.csv("").contains(&format!("view=all&tld=com&fact={fact}&sort=")));
         assert_eq!(auctions.anywhere().path(), "/?tld=com&fact=a.b%3A1..");
     }
 
@@ -424,11 +425,11 @@ mod tests {
         assert_eq!(columns.columns().map(|it| it.to_string()).as_deref(), Some("due.state"));
         assert_eq!((columns.conditions(), shown.columns()), (shown.conditions(), None));
         assert_eq!(columns.anywhere().path(), "/?tld=com&q=so&facts=a.b&columns=due.state");
-        assert_eq!(columns.with(&[(FACTS, "")]).csv(), shown.csv());
+        assert_eq!(columns.with(&[(FACTS, "")]).csv("dqs"), shown.csv("dqs"));
         assert_eq!(shown.soon().path(), "/?tld=com&q=so&release_from=tomorrow&release_to=%2B7d");
         assert_eq!(
-            shown.csv(),
-            "/api/export/drops?view=today&tld=com&q=so&sort=length&limit=10000"
+            shown.csv("name"),
+            "/api/export/drops?view=today&tld=com&q=so&sort=length&columns=name&limit=10000"
         );
     }
 }

@@ -87,8 +87,7 @@ fn facts_from_three_files_to_a_spreadsheet() {
     let done = office.output().expect("LibreOffice is installed: run tests/tools");
     assert!(done.status.success(), "{done:?}");
     let table = std::fs::read_to_string(home.join("drops.fods")).expect("a table");
-    for text in
-        ["domain", "lemon.com", "majestic.tf", "history.first", "Müller &amp; Söhne – größer"]
+    for text in ["name", "lemon.com", "majestic.tf", "history.first", "Müller &amp; Söhne – größer"]
     {
         assert!(table.contains(&format!(">{text}<")), "{text}: {}", exported.text());
     }

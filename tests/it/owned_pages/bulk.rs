@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::World;
-use super::person::Person;
+use super::person::{Page, Person, between, visible};
 
 /// Adds a list of names that drop tomorrow; shorter ones score better.
 fn add_names(world: &World, count: usize) {
@@ -60,16 +60,20 @@ fn all_names_of_a_search_are_watched_tagged_hidden_and_downloaded() {
             .all(|row| row["domain"] != "bulk0003.com" && row["maxBidUsd"].as_f64() == Some(120.0))
     );
 
-    // The file has the columns, the rows and the order of the export.
-    let export = api.get(&format!("/api/export/drops?{SEARCH}")).text().to_owned();
+    // The file has the rows and the order of the export.
+    let first = |text: &str| {
+        let all = text.lines().map(|line| line.split(',').next().unwrap_or_default().to_owned());
+        all.collect::<Vec<_>>()
+    };
+    let export = first(api.get(&format!("/api/export/drops?{SEARCH}")).text());
     let file = ann.post("/selected.csv", &all);
     assert_eq!(file.header("content-type"), Some("text/csv; charset=utf-8"));
-    let without_hidden: String =
-        export.split_inclusive("\r\n").filter(|line| !line.starts_with("bulk0003.com")).collect();
-    assert_eq!(file.text, without_hidden);
+    let mut without_hidden = export.clone();
+    without_hidden.retain(|name| name != "bulk0003.com");
+    assert_eq!(first(&file.text), without_hidden);
     // Hidden names are part of a list that shows them.
     let file = ann.post("/selected.csv", &[&all[..], &[("hidden", "show")]].concat());
-    assert_eq!(file.text, export);
+    assert_eq!(first(&file.text), export);
     let names = ann.post("/selected.txt", &all);
     assert_eq!(names.header("content-type"), Some("text/plain; charset=utf-8"));
     assert_eq!(names.text.lines().count(), 149);
@@ -86,6 +90,8 @@ fn all_names_of_a_search_are_watched_tagged_hidden_and_downloaded() {
     let first: Vec<_> = file.lines().map(|line| line.split(',').next().unwrap_or("")).collect();
     assert_eq!(first, ["domain", "bulk0009.com", "solar.com"]);
     assert_eq!(ann.post("/selected.txt", &some).text, "bulk0009.com\nsolar.com\nunseen.com\n");
+    let bids = ann.post("/selected.txt?with=bid", &some).text;
+    assert_eq!(bids, "bulk0009.com,120\nsolar.com\nunseen.com\n");
 
     ann.post("/hide", &all).assert_goes_to("/?done=hidden&names=149");
     ann.get(&format!("/?{SEARCH}")).assert_says(200, "100 hidden on this page.");
@@ -120,6 +126,67 @@ fn an_error_for_too_many_names_says_what_to_do() {
     ann.post("/watch", &wrong).assert_says(400, "in_dqs: must be");
 }
 
+/// Returns the texts of the cells of each row of the list, without those of the box and the facts.
+fn screen(page: &Page) -> Vec<Vec<String>> {
+    let rows = page.text.split("<tr>").filter(|row| row.contains("name=\"domain\" value=\""));
+    let cells = |row: &str| {
+        let name = between(row, "name=\"domain\" value=\"", "\"").to_owned();
+        let row = row.split("</tr>").next().unwrap_or_default();
+        let texts = row.split("<td").skip(2).map(|cell| visible(&format!("<td{cell}")));
+        let mut texts: Vec<_> = texts.map(|text| text.trim().replace('–', "")).collect();
+        texts.insert(0, name);
+        texts
+    };
+    rows.map(cells).collect()
+}
+
+#[test]
+fn the_file_equals_the_screen() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "api");
+    let noted = [
+        ("domain", "xn--mnchen-3ya.de"),
+        ("tags", "flip, keep"),
+        ("bid", "12.5"),
+        ("venue", "DropCatch"),
+        ("note", "=1+1, \"quoted\""),
+        ("next", "/"),
+    ];
+    ann.post("/watchlist/entry", &noted).assert_goes_to("/");
+    let search = "view=all&sort=name&columns=length.tlds.words.language.kind.drops.days";
+    let shown = screen(&ann.get(&format!("/?{search}&rows=all")));
+    assert_eq!(shown.len(), 7, "{shown:?}");
+    let file = ann.post("/selected.csv?bom=true", &[("all", "yes"), ("search", search)]);
+    let text = file.text.strip_prefix('\u{feff}').expect("a byte order mark");
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let header: Vec<_> = reader.headers().expect("a header").iter().map(str::to_owned).collect();
+    let expected = "domain,unicode,dqs,length,otherTlds,words,language,kind,dropCount,daysToRelease,\
+                    dropDate,releaseDate,stage,tags,max_bid_usd,venue,note";
+    assert_eq!(header.join(","), expected);
+    let rows: Vec<_> = reader.records().map(|row| row.expect("a row")).collect();
+    for (on_screen, row) in shown.iter().zip(&rows) {
+        let cells: Vec<_> = row.iter().collect();
+        let in_file = [&cells[..1], &cells[2..10]].concat();
+        assert_eq!(on_screen[..9], in_file, "{row:?}");
+    }
+    let row = rows.iter().find(|row| &row[0] == "xn--mnchen-3ya.de").expect("the name");
+    assert_eq!(
+        (&row[1], &row[10], &row[13], &row[14]),
+        ("münchen.de", "2026-03-15", "flip, keep", "12.5")
+    );
+    assert_eq!((&row[15], &row[16]), ("DropCatch", "'=1+1, \"quoted\""));
+    // The list of all results has the same columns, without notes.
+    let page = ann.get(&format!("/?{search}"));
+    let link = between(&page.text, "/api/export/drops?", "\"").replace("&amp;", "&");
+    let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
+    let all = api.get(&format!("/api/export/drops?{link}"));
+    let first = all.text().lines().next().unwrap_or_default();
+    assert_eq!(
+        first,
+        expected.replace("domain,", "name,").replace(",tags,max_bid_usd,venue,note", "")
+    );
+}
+
 #[test]
 fn files_of_selected_names_need_a_plan_with_exports_and_count() {
     let world = World::with("[plans.core]\nexports_per_day = 1\n");
@@ -131,7 +198,9 @@ fn files_of_selected_names_need_a_plan_with_exports_and_count() {
     let mut core = world.person("core@example.com", "core");
     assert!(core.get("/").text.contains("formaction=\"/selected.csv\""));
     let file = core.post("/selected.csv", &some);
-    assert!(file.text.starts_with("domain,tld,length,dqs,explanation\r\nsolar.com,com,"));
+    let header = "domain,unicode,dqs,explanation,length,otherTlds,releaseDate,stage,dropDate,\
+                  tags,max_bid_usd,venue,note\r\nsolar.com,solar.com,";
+    assert!(file.text.starts_with(header), "{}", file.text);
     assert_eq!(core.post("/selected.csv", &some).status, 429);
 }
 
