@@ -8,6 +8,7 @@ use crate::components::{
     self, ANONYMOUS_DEPTH, counted, grouped, log_in_for_more, query, row_header, score_share,
     share, stage_word, total, totalled, watch_star,
 };
+use crate::drops::presets;
 use crate::drops::state::{DropsParams, FACTS, ROW_CHOICES, ROWS};
 use crate::drops::words::Chip;
 use crate::drops::{
@@ -140,7 +141,8 @@ fn tools(shown: &Shown, found: &DropsResults<'_>) -> Markup {
         state.listed().with(&[(FACTS, &exported.join(","))]).csv(&csv::members(&shown.columns));
     let names = found.total();
     let rule = state.conditions().moving(shown.today);
-    let rule: Vec<_> = rule.parameters().collect();
+    let name = presets::name_of(&rule);
+    let rule: Vec<_> = rule.parameters().chain([("name", name)]).collect();
     html! {
         div #tools.tools.sheet popover {
             label.only-phone { input #picking type="checkbox"; "Select" }

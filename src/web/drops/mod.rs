@@ -9,6 +9,7 @@ mod columns;
 mod completion;
 mod csv;
 mod list;
+pub mod presets;
 pub mod saved;
 mod sets;
 mod side;

@@ -7,6 +7,7 @@ use maud::{Markup, html};
 
 use crate::accounts::{SavedSearch, UserData};
 use crate::components::total;
+use crate::drops::presets;
 use crate::drops::state::DropsParams;
 use crate::drops::words::described;
 use crate::index::Index;
@@ -68,7 +69,10 @@ pub fn new_names(search: &SavedSearch, counts: Option<SearchCounts>) -> Markup {
 /// date.
 pub fn save_form(state: &DropsParams, today: Day) -> Markup {
     let listed = state.listed().moving(today);
-    let name: String = described(&listed.conditions()).chars().take(RULE_NAME_CHARS_MAX).collect();
+    let name = match presets::name_of(&listed) {
+        "" => described(&listed.conditions()).chars().take(RULE_NAME_CHARS_MAX).collect(),
+        preset => preset.to_owned(),
+    };
     html! {
         details.save {
             summary { "Save this search" }

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use crate::components::{query, share, total, totalled};
+use crate::drops::presets;
 use crate::drops::saved::{self, Counted};
 use crate::drops::state::DropsParams;
 use crate::drops::{DropsResults, Shown};
@@ -35,6 +36,7 @@ pub fn show(shown: &Shown, found: Option<&DropsResults<'_>>, saved: &[Counted]) 
         aside.side.sheet #filters aria-label="Filters" popover {
             (searches(shown, saved))
             (more(shown))
+            @if !state.is_filtered() { section.presets { h2 { "Start with" } (presets::links()) } }
             @if let Some(found) = found {
                 @let are_exact = found.facets_are_exact;
                 @for (facet, values) in &found.facets {

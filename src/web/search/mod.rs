@@ -15,6 +15,7 @@ use maud::{Markup, html};
 
 use crate::Web;
 use crate::components::{self, query, watch_form};
+use crate::drops::presets;
 use crate::error::PageError;
 use crate::form::Fields;
 use crate::fragment::{self, Wanted};
@@ -205,6 +206,9 @@ fn page(viewer: &Viewer, asked: &Search, problem: Option<&str>, results: &Markup
             }
             @if let Some(problem) = problem { p #q-error.error { (problem) } }
             (more(asked))
+        }
+        @if asked.text.is_empty() {
+            section.panel.presets aria-labelledby="presets" { h2 #presets { "Searches to start with" } (presets::links()) }
         }
         (results)
         (watch_form(&asked.page(asked.filter.as_ref().map_or(0, |filter| filter.offset))))

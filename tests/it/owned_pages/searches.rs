@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::World;
+use super::person::between;
 use crate::common::wait;
 
 #[test]
@@ -141,4 +142,32 @@ fn selected_names_are_tagged_and_hidden() {
     // Other accounts see the whole list.
     let mut bob = world.person("bob@example.com", "free");
     bob.get("/?view=all").assert_lacks("hidden on this page");
+}
+
+#[test]
+fn presets_are_listed_saved_and_become_rules() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "api");
+    let page = ann.get("/").text;
+    let section = between(&page, "Start with</h2>", "</section>").to_owned();
+    assert_eq!(section, between(&ann.get("/search").text, "start with</h2>", "</section>"));
+    ann.get("/?tld=com").assert_lacks("Start with</h2>");
+    ann.get("/search?q=so").assert_lacks("start with</h2>");
+    let links = section.split("<a href=\"").skip(1).map(|link| {
+        let path = link.split('"').next().unwrap_or_default().replace("&amp;", "&");
+        (path, between(link, ">", "<").to_owned())
+    });
+    let links: Vec<_> = links.collect();
+    assert_eq!(links.len(), 11);
+    for (path, name) in links {
+        let list = ann.get(&path);
+        assert_eq!(list.status, 200, "{path}");
+        // The form that saves it, and the link to a rule, have its name.
+        assert!(list.text.contains(&format!("name=\"name\" value=\"{name}\"")), "{name}");
+        let link = between(&list.text, "href=\"/alerts/new?", "\"").replace("&amp;", "&");
+        let editor = ann.get(&format!("/alerts/new?{link}"));
+        assert!(editor.text.contains(&format!("value=\"{name}\"")), "{name}: {}", editor.visible());
+        let made = ann.post_text("/alerts/new", &format!("{link}&email=on"));
+        assert_eq!(made.status, 303, "{name}: {}", made.visible());
+    }
 }
