@@ -32,7 +32,7 @@ pub struct MarkBefore {
     pub after: Option<u64>,
 }
 
-/// Returns a number that tells marks apart.
+/// Returns the number by which an action compares marks.
 pub fn mark_print(mark: &str) -> u64 {
     Content::Mark(mark.into()).print()
 }

@@ -22,7 +22,7 @@ const EXISTING: &str = "existing";
 const COUNTED: &str = "counted";
 
 named_enum! {
-    /// What happens to values that are already set.
+    /// The answer: what a change does to values that are already set.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Existing {
         Replace = "replace",
@@ -54,7 +54,7 @@ struct Reading<'a> {
 
 impl Asking<'_> {
     /// Returns the page that shows how the prices are read; `None` if they are read the same way
-    /// everywhere, and for a text that is no price, which the form refuses.
+    /// everywhere. The form itself refuses a text that is not a price.
     pub fn about_prices(&self) -> Option<Markup> {
         let read = self.read();
         (!read.is_empty()).then(|| self.page(&read, None))

@@ -92,7 +92,7 @@ impl Content {
         }
     }
 
-    /// Returns a number that tells contents apart. It is stored, so it is the same on all nodes.
+    /// Returns the number by which contents are compared. It is stored, so it is equal on all nodes.
     /// Whether a name uses quota is left out, since that changes by itself.
     pub fn print(&self) -> u64 {
         let bytes = match self {

@@ -53,7 +53,7 @@ function restore() {
   const select = () => {
     for (const box of boxes()) if (names.delete(box.value) && !box.checked) box.click();
     scrollTo({ top: kept.y, behavior: "instant" });
-    if (names.size === 0) later.disconnect();
+    if (names.size === 0 && scrollY >= kept.y - 1) later.disconnect();
   };
   const later = new MutationObserver(select);
   const rows = document.querySelector("#list .drops");

@@ -200,6 +200,8 @@ fn a_search_is_saved_shows_new_names_and_becomes_an_alert() {
     browser.field("Tags").fill("flip");
     browser.main().button("Save notes").follow();
     browser.main().row("brandnewname.com").button("Watching brandnewname.com: stop").wait();
+    // The selection stays.
+    browser.field("Select brandnewname.com").click();
     browser.field("Select anothernewname.com").click();
     browser.main().button("Hide").follow();
     browser.text("1 hidden on this page").wait();
@@ -220,6 +222,49 @@ fn a_search_is_saved_shows_new_names_and_becomes_an_alert() {
     browser.main().at("//label[normalize-space(.)='no digits']").click();
     browser.main().button("Save").follow();
     browser.text("Names in .com; starts with brand").wait();
+}
+
+#[test]
+fn a_preset_becomes_a_rule_in_three_clicks() {
+    let world = World::new();
+    let browser = world.member("ann@example.com", "pro");
+    browser.open("/");
+    browser.link("One word, .com").follow();
+    browser.link("Alert me about these").follow();
+    browser.main().button("Create alert").follow();
+    browser.heading("One word, .com").wait();
+}
+
+#[test]
+fn an_action_is_undone_and_the_selection_stays() {
+    let world = World::new();
+    let browser = world.member("ann@example.com", "pro");
+    browser.open("/?view=active&sort=name");
+    let two = names(&browser)[..2].to_vec();
+    for name in &two {
+        browser.field(&format!("Select {name}")).click();
+    }
+    browser.field("Max bid (USD)").fill("12,50");
+    browser.field("Venue").fill("DropCatch");
+    browser.main().button("Save notes").follow();
+    browser.text("$12.50").wait();
+    browser.main().button("Save").follow();
+    browser.text("2 names are on your watchlist now.").wait();
+    browser.text("2 selected").wait();
+    assert_eq!(selected(&browser), two);
+    browser.main().button("Undo").follow();
+    browser.text("2 changes undone.").wait();
+    assert_eq!(selected(&browser), two);
+    browser.main().row(&two[0]).button(&format!("Watch {}", two[0])).wait();
+    // A star that was clicked by mistake: the note is back.
+    browser.open("/watchlist");
+    browser.field("Names").fill(&format!("domain,note\n{},mine\n", two[0]));
+    browser.main().button("Add names").follow();
+    browser.open("/?view=active&sort=name");
+    browser.main().row(&two[0]).button(&format!("Watching {}: stop", two[0])).click();
+    browser.leave(|| browser.button("Undo").click());
+    browser.open("/watchlist");
+    browser.main().row(&two[0]).text("mine").wait();
 }
 
 #[test]
@@ -381,7 +426,7 @@ fn rows_are_hidden_tagged_and_selected_by_keyboard() {
     browser.press("garden");
     browser.leave(|| browser.press(ENTER));
     browser.text("1 name is on your watchlist now.").wait();
-    browser.press("j");
+    // The name stays selected.
     browser.press("m");
     assert_eq!(browser.focused(), "input Max bid (USD)");
     browser.press("95");
@@ -390,7 +435,7 @@ fn rows_are_hidden_tagged_and_selected_by_keyboard() {
     browser.leave(|| browser.press("w"));
     browser.is_at("/watchlist");
     browser.main().row(&all[6]).text("garden").wait();
-    browser.main().row(&all[0]).text("$95").wait();
+    browser.main().row(&all[6]).text("$95").wait();
 
     browser.press("g");
     browser.leave(|| browser.press("d"));
