@@ -63,6 +63,11 @@ impl Acting<'_> {
         response
     }
 
+    /// Returns the query of a page that offers to undo the action, if it can be undone.
+    pub fn query(&self) -> Option<String> {
+        self.recorded().map(|id| format!("{UNDO}={id}"))
+    }
+
     /// Returns the action; `None` if it changed nothing or is too large to be undone.
     fn recorded(&self) -> Option<ActionId> {
         let now = UnixMs::from_instant(self.member.viewer.now.0);

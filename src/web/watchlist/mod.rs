@@ -214,6 +214,8 @@ struct Report {
     header: Option<String>,
     /// Unused columns of the text.
     unused: Vec<String>,
+    /// The query of a page that offers to undo it.
+    action: Option<String>,
 }
 
 /// `GET /watchlist`.
@@ -237,13 +239,15 @@ async fn add(
         Ok(pasted) => pasted,
         Err(question) => return Ok(question.into_response()),
     };
+    let action = pasted.report.as_ref().and_then(|report| report.action.as_deref());
     if let Some(notice) = pasted.report.as_ref().and_then(Report::notice) {
-        return Ok(notice.at(PATH).into_response());
+        let action = action.map(|action| format!("&{action}")).unwrap_or_default();
+        return Ok(Redirect::to(&format!("{PATH}?notice={}{action}", notice.code)).into_response());
     }
     let page = Paging { limit: ROWS, offset: 0 };
     let newest = WatchQuery { filter: WatchFilter::default(), sort: WatchSort::Added, page };
     let list = list(&web, &member, newest).await?;
-    let page = page::show(&member, &list, None, &pasted);
+    let page = page::show(&member, &list, action, &pasted);
     Ok(match pasted.error {
         Some(error) => error.into_page(page),
         None => page.into_response(),
@@ -472,7 +476,7 @@ async fn paste(
         return Ok(refused(&format!("You entered {count} names. Add at most {most} at a time.")));
     }
     let paste::Pasted { names, rejected: refused, header, unused, .. } = sent;
-    let mut report = Report { added: 0, there: 0, refused, header, unused };
+    let mut report = Report { added: 0, there: 0, refused, header, unused, action: None };
     let (mut names, sent): (Vec<_>, Vec<_>) =
         names.into_iter().map(|(sent, name, patch)| ((name, patch), sent)).unzip();
     let asking =
@@ -495,6 +499,7 @@ async fn paste(
         }
     }
     report.refused.sort_by_key(|it| it.sent.line);
+    report.action = acting.query();
     Ok(Ok(Pasted::reported(report)))
 }
 

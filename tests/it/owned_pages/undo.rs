@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::World;
-use super::person::{Page, Person};
+use super::person::{Page, Person, between};
 use crate::common::Client;
 
 /// Returns the action in the address to which a form led.
@@ -37,7 +37,14 @@ fn every_action_on_names_can_be_undone() {
     let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
     let text =
         "domain,tags,max_bid_usd,venue,note\nsolar.com,flip,300,DropCatch,mine\nfresh.com,,,,\n";
+    let added = ann.post("/watchlist/add", &[("names", text)]);
+    added.assert_says(200, "2 names added");
+    let id = between(&added.text, "name=\"id\" value=\"", "\"").to_owned();
+    undo(&mut ann, &id, "/watchlist").assert_goes_to("/watchlist?undone=2&kept=0");
     ann.post("/watchlist/add", &[("names", text)]).assert_says(200, "2 names added");
+    let one = ann.post("/watchlist/add", &[("names", "teapots.net")]);
+    one.assert_goes_to("/watchlist?notice=added");
+    undo(&mut ann, &action(&one), "/watchlist").assert_goes_to("/watchlist?undone=1&kept=0");
     ann.post("/hide", &[("domain", "pending.com")]);
     let three =
         "domain=solar.com&domain=fresh.com&domain=released.com&next=%2Fwatchlist%3Ftag%3Dflip";
