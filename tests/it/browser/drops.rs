@@ -229,7 +229,8 @@ fn a_preset_becomes_a_rule_in_three_clicks() {
     let world = World::new();
     let browser = world.member("ann@example.com", "pro");
     browser.open("/");
-    browser.link("One word, .com").follow();
+    browser.link("One word, .com").click();
+    browser.is_at("/?view=active&tld=com&kind=word&caps=none");
     browser.link("Alert me about these").follow();
     browser.main().button("Create alert").follow();
     browser.heading("One word, .com").wait();
