@@ -184,6 +184,8 @@ named_enum! {
         Kind = "kind",
         /// Within the best 1, 5, 10, 25 and 50 % of its suffix, each including those before it.
         SuffixRank = "suffix_rank",
+        /// In bands of scores by rarity.
+        DqsBand = "dqs_band",
     }
 }
 parse_named!(Facet);

@@ -136,6 +136,12 @@ impl Index {
                 let tens = counts.chunks(DQS_STEP as usize).map(|ten| ten.iter().sum());
                 tens.enumerate().map(|(at, count)| (at * DQS_STEP as usize, count)).collect()
             }
+            Facet::DqsBand => {
+                let starts = Dqs::BANDS.map(|from| usize::from(from.points()));
+                let ends = starts[1..].iter().copied().chain([counts.len()]);
+                let within = |from, end| counts.get(from..end).unwrap_or_default().iter().sum();
+                starts.iter().zip(ends).map(|(&from, end)| (from, within(from, end))).collect()
+            }
             Facet::Tld => {
                 let sorted = self.tlds().sorted().iter().map(|&tld| usize::from(tld));
                 sorted.map(|tld| (tld, counts[tld])).collect()
@@ -147,7 +153,7 @@ impl Index {
         let text = |number: usize| match facet {
             Facet::Tld => self.tlds().name(number as u16).to_owned(),
             Facet::Stage => Stage::ALL[number].to_string(),
-            Facet::Length | Facet::Dqs => number.to_string(),
+            Facet::Length | Facet::Dqs | Facet::DqsBand => number.to_string(),
             Facet::SuffixRank => SUFFIX_BANDS[number].to_string(),
             Facet::Language => LanguageCode::ALL[number].to_string(),
             Facet::Kind => Kind::ALL[number].to_string(),
@@ -174,7 +180,7 @@ impl Layer {
                 Stage::ALL.map(|stage| both(day.stages.docs_in(View::Stage(stage)))).to_vec()
             }
             Facet::Length => drops.properties().column(Property::Length).count(matches).to_vec(),
-            Facet::Dqs => count_scores(matches, |dqs| drops.docs_with(dqs)),
+            Facet::Dqs | Facet::DqsBand => count_scores(matches, |dqs| drops.docs_with(dqs)),
             Facet::Release => count(matches, 1 << 16, |doc| drops.release(doc as u32).into()),
             Facet::Language => drops.properties().count_languages(matches),
             Facet::Kind => drops.properties().count_kinds(matches),
@@ -204,7 +210,9 @@ fn without(filter: &DropFilter, facet: Facet) -> DropFilter {
         Facet::Tld => (common.tlds, common.not_tlds) = (open.tlds, open.not_tlds),
         Facet::Stage => filter.view = View::All,
         Facet::Length => (common.min_len, common.max_len) = (open.min_len, open.max_len),
-        Facet::Dqs => (common.min_dqs, common.max_dqs) = (open.min_dqs, open.max_dqs),
+        Facet::Dqs | Facet::DqsBand => {
+            (common.min_dqs, common.max_dqs) = (open.min_dqs, open.max_dqs)
+        }
         Facet::Release => {
             common.drop.release = ReleaseRange::default();
         }

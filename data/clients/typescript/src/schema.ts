@@ -7231,7 +7231,7 @@ export interface operations {
                  *       "stage"
                  *     ]
                  */
-                facets?: (string | ("tld" | "stage" | "length" | "dqs" | "release" | "language" | "kind" | "suffix_rank") | unknown)[];
+                facets?: (string | ("tld" | "stage" | "length" | "dqs" | "release" | "language" | "kind" | "suffix_rank" | "dqs_band") | unknown)[];
                 /**
                  * @description Facts that each row shows in `facts`, at most 20, separated by commas: those of `GET /api/v1/facts`.
                  * @example [

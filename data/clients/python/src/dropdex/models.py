@@ -1032,7 +1032,7 @@ class ApiV1DropsGetParametersQuery(TypedDict):
     offset: NotRequired[int]
     cursor: NotRequired[str]
     fields: NotRequired[list[Literal['name', 'unicode', 'tld', 'length', 'dqs', 'explanation', 'signals', 'stage', 'dropDate', 'releaseDate', 'releaseAt', 'releaseCertainty', 'releaseWindowMinutes', 'daysToRelease', 'words', 'language', 'kind', 'otherTlds', 'dropCount', 'listedAt', 'popularityRank', 'suffixRank', 'typoOf', 'expectedTaken', 'availableTlds']]]
-    facets: NotRequired[list[Literal['tld', 'stage', 'length', 'dqs', 'release', 'language', 'kind', 'suffix_rank'] | str]]
+    facets: NotRequired[list[Literal['tld', 'stage', 'length', 'dqs', 'release', 'language', 'kind', 'suffix_rank', 'dqs_band'] | str]]
     facts: NotRequired[list[str]]
     total: NotRequired[Literal['estimate', 'exact', 'none']]
 
