@@ -451,7 +451,7 @@ impl Pair<'_> {
     fn overview(&mut self, as_of: AsOf) {
         self.same("overview", |index| {
             let overview = index.overview(as_of);
-            let mut facts = vec![format!("{:?} {:?}", overview.newest(), overview.days())];
+            let mut facts = vec![format!("{:?}", overview.days())];
             facts.push(overview.day_tlds().collect::<Vec<_>>().join(" "));
             for view in View::EVERY {
                 let tlds: Vec<_> = overview.tlds(view).collect();

@@ -10,7 +10,6 @@ use crate::query::merge::merged;
 use crate::query::rows::{DropRow, Lifecycle};
 use crate::query::summary::{BEST_PER_BAND, CountedLayer, DaySummary, DroppedOn};
 use crate::vocab::budget;
-use crate::vocab::day::Day;
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 
@@ -83,7 +82,7 @@ impl<'a> Overview<'a> {
         self.summary().day_tlds.iter().map(|&tld| self.index.tlds().name(tld))
     }
 
-    /// Calls `visit` with the best names of the newest drop date and their position in
+    /// Calls `visit` with the best names that are released tomorrow and their position in
     /// [`super::summary::BANDS`], band by band.
     pub fn for_each_best(&self, mut visit: impl FnMut(usize, &DropRow<'_>, Lifecycle)) {
         for (band, places) in self.summary().best.iter().enumerate() {
@@ -91,11 +90,6 @@ impl<'a> Overview<'a> {
                 visit(band, row, self.index.lifecycle_at(place, self.as_of));
             });
         }
-    }
-
-    /// Returns the newest drop date up to today; today if no name has one.
-    pub fn newest(&self) -> Day {
-        self.index.newest_drop_date(self.as_of.today).unwrap_or(self.as_of.today)
     }
 
     pub(super) fn summary(&self) -> &DaySummary {
@@ -114,7 +108,7 @@ impl<'a> Overview<'a> {
                 })
             };
             let (tlds, today) = (self.index.tlds().len(), self.as_of.today);
-            budget::shared(|| DaySummary::new(&counted, tlds, today, self.newest(), best))
+            budget::shared(|| DaySummary::new(&counted, tlds, today, best))
         })
     }
 }

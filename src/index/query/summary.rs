@@ -1,5 +1,5 @@
 //! Daily summary of the drops list without adult names: counts by TLD, stage, score and drop date, and
-//! the best names of the newest date for each length band. The summary is computed once per day and
+//! the best names that are released tomorrow, for each length band. The summary is computed once per day and
 //! generation, on first use, in one walk over the columns.
 
 use std::cmp::Reverse;
@@ -51,7 +51,7 @@ pub struct DaySummary {
     pub days: Vec<DroppedOn>,
     /// TLDs counted in [`DroppedOn::by_tld`].
     pub day_tlds: Vec<u16>,
-    /// Places of the newest drop date by length band, best first.
+    /// Places of the names that are released tomorrow, by length band, best first.
     pub best: [Vec<u32>; BANDS.len()],
 }
 
@@ -113,14 +113,12 @@ impl Counts {
 }
 
 impl DaySummary {
-    /// Counts the names of `layers` with the stages of today. `tlds` is the total number of TLDs,
-    /// `newest` the newest drop date up to `today`. `best` picks the best from the best places of
+    /// Counts the names of `layers` with the stages of today. `tlds` is the total number of TLDs. `best` picks the best from the best places of
     /// each layer.
     pub fn new(
         layers: &[CountedLayer<'_>],
         tlds: usize,
         today: Day,
-        newest: Day,
         best: impl Fn(Vec<Vec<u32>>) -> Vec<u32>,
     ) -> DaySummary {
         let first = first_day(today);
@@ -128,7 +126,7 @@ impl DaySummary {
             .iter()
             .map(|layer| Walk { layer, first, today }.count_all(tlds))
             .fold(Counts::new(tlds), Counts::plus);
-        let of_layers: Vec<_> = layers.iter().map(|layer| layer.best_of(newest)).collect();
+        let of_layers: Vec<_> = layers.iter().map(|layer| layer.best_of(today.plus(1))).collect();
         let best_of =
             |band: usize| best(of_layers.iter().map(|bands| bands[band].clone()).collect());
         let of = |counts: &[u32; CODES], view: View| {
@@ -225,14 +223,14 @@ fn by_day(counts: &[u32], tlds: usize, first: Day) -> (Vec<u16>, Vec<DroppedOn>)
 }
 
 impl CountedLayer<'_> {
-    /// Returns the places of the first docs of each band that dropped on `date`, which are the
+    /// Returns the places of the first docs of each band that are released on `date`, which are the
     /// best, because docs are in rank order.
     fn best_of(&self, date: Day) -> [Vec<u32>; BANDS.len()] {
         let mut best: [Vec<u32>; BANDS.len()] = Default::default();
         let mut wanted = BANDS.len() * BEST_PER_BAND;
         for doc in 0..self.listed.len() {
             let is_hidden = self.stages.code(doc) == 0 || self.listed.is_adult(doc);
-            if self.listed.drop_date(doc) != date.raw() || is_hidden {
+            if self.listed.release(doc) != date.raw() || is_hidden {
                 continue;
             }
             let length = self.listed.length(doc);
@@ -288,11 +286,9 @@ mod tests {
     fn check(listed: &DropsByRank, tlds: &Tlds, today: Day) {
         let as_of = AsOf { today, catch_days: 5 };
         let (stages, _) = DayStages::new(listed.dates(&[]), tlds, as_of);
-        let newest = raw(1_002);
         let numbers: Vec<u16> = (0..=u16::MAX).take(tlds.len()).collect();
         let layer = CountedLayer { listed, stages: &stages, tlds: &numbers, first_place: 0 };
-        let summary =
-            DaySummary::new(&[layer], tlds.len(), today, newest, |mut best| best.remove(0));
+        let summary = DaySummary::new(&[layer], tlds.len(), today, |mut best| best.remove(0));
         let docs = || (0..listed.len() as usize).filter(|&doc| !listed.is_adult(doc as u32));
         let stage = |doc: usize| {
             let pending = tlds.pending_days(listed.tld(doc as u32));
@@ -333,7 +329,7 @@ mod tests {
         let mut shortest = 0;
         for (docs_found, (_, longest)) in summary.best.iter().zip(BANDS) {
             let fits = |doc: &usize| (shortest..=longest).contains(&listed.length(*doc as u32));
-            let on = |doc: &usize| listed.drop_date(*doc as u32) == newest.raw();
+            let on = |doc: &usize| listed.release(*doc as u32) == today.plus(1).raw();
             let expected: Vec<u32> =
                 docs().filter(on).filter(fits).take(BEST_PER_BAND).map(|doc| doc as u32).collect();
             assert_eq!(docs_found, &expected);
