@@ -66,7 +66,7 @@ pub use audit::{Audit, audit, journal_folder};
 pub use changes::WatchMatch;
 pub use claims::{ClaimPatch, NewClaim};
 pub use data::UserData;
-pub use data::access::{LINK_AGE_MAX, SESSION_KEPT_MAX, SessionLife};
+pub use data::access::{LINK_AGE_MAX, SESSION_KEPT_MAX, Session, SessionLife};
 pub use data::claims::{Attribution, Claim};
 pub use data::deliveries::{
     AttemptOutcome, Delivery, DeliveryStatus, MatchedName, Message, MessageKind, MessageRows,
@@ -106,4 +106,4 @@ pub use undo::{MarkBefore, Undone, mark_print};
 pub use verification::Target;
 pub use votes::Feedback;
 pub use watch_alerts::NewWatchAlerts;
-pub use watches::{Outcome, Tags, Watch, WatchPatch};
+pub use watches::{NearRelease, Outcome, Tags, Watch, WatchPatch};

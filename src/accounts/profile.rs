@@ -245,7 +245,7 @@ impl Profile {
             plan: account.plan,
             created: account.created,
             keys: account.access.keys.iter().cloned().collect(),
-            sessions: sessions.copied().collect(),
+            sessions: sessions.cloned().collect(),
             telegram_chat: access.telegram_chat.as_ref().map(ToString::to_string),
             requests_today: used.requests,
             exports_today: used.exports,

@@ -2,6 +2,7 @@
 //! on blocking threads.
 
 use chrono::{DateTime, Utc};
+use compact_str::CompactString;
 
 use super::data::access::SessionLife;
 use super::data::account::Account;
@@ -58,7 +59,8 @@ impl Store {
         if is_to_be_noted {
             let account = person.caller.account;
             // If this fails, the next use is recorded; at worst, the session ends early.
-            let _ = self.note(Event::SessionSeen { account, digest, at: now });
+            let browser = CompactString::default();
+            let _ = self.note(Event::SessionSeen { account, digest, at: now, browser });
         }
         Some(person)
     }
@@ -132,6 +134,32 @@ impl Store {
             })
             .await?;
         Ok(has_begun.then_some(token))
+    }
+
+    /// Records the browser of a new session, without waiting for the record.
+    pub fn name_session(&self, token: &Token, browser: &str) {
+        let digest = token.digest();
+        let of = self.state().by_session(&digest).map(|(of, session)| (of.id, session.began));
+        if let Some((account, at)) = of.filter(|_| !browser.is_empty()) {
+            let browser = browser.into();
+            // Without this record, the list of sessions has no name.
+            let _ = self.note(Event::SessionSeen { account, digest, at, browser });
+        }
+    }
+
+    /// Ends the session of the caller's account with this [public id](TokenDigest::public_id).
+    ///
+    /// # Errors
+    /// [`WriteError::NotFound`], [`WriteError::Journal`].
+    pub async fn end_session(&self, caller: &Caller, id: &str) -> Result<(), WriteError> {
+        // Not counted as a write either.
+        self.write_to(caller.account, |account, _| {
+            let mut sessions = account.access.sessions.iter();
+            let session = sessions.find(|session| session.digest.public_id() == id);
+            let row = RowOf::Session(session.ok_or(WriteError::NotFound)?.digest);
+            Ok(Decided::new([Event::Removed { account: account.id, row }], ()))
+        })
+        .await
     }
 
     /// Ends the session of a token, valid or not.

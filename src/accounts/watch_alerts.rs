@@ -2,20 +2,20 @@
 //! (`data/docs/watch-alerts.md`).
 
 use super::data::account::Account;
-use super::data::deliveries::{Delivery, Message, RuleOutbox};
+use super::data::deliveries::{Delivery, Message, MessageRows, RuleOutbox};
 use super::data::rules::{Channel, WebhookSecret};
 use super::data::watch_alerts::{WatchAlerts, WatchSender, WatchSettings};
 use super::decide::Decided;
 use super::deliveries::{check_test_limit, draw_deliveries, live_channels, new_unsubscribe_token};
 use super::error::WriteError;
-use super::event::Event;
+use super::event::{Event, RecordedChanges};
 use super::idempotency::{Draft, Post};
 use super::rules::{check_address, check_channels, check_plan_channels, secrets};
 use super::store::{Caller, Store};
 use crate::vocab::change::ChangeKind;
 use crate::vocab::day::Day;
 use crate::vocab::ids::RuleId;
-use crate::vocab::limits::TEST_NAMES_MAX;
+use crate::vocab::limits::{MESSAGE_NAMES_MAX, TEST_NAMES_MAX};
 use crate::vocab::name::DomainName;
 use crate::vocab::time::UnixMs;
 use crate::vocab::watched_change::WatchedChange;
@@ -129,6 +129,50 @@ fn queue_test(
         deliveries,
     };
     Ok(Decided::new(token.into_iter().chain([event]), queued.deliveries.into()))
+}
+
+/// Queues messages about names that an account begins to watch so close to their release that the change of
+/// the day is matched already. An account is not told twice.
+///
+/// # Errors
+/// [`WriteError::Random`].
+pub(super) fn tell(
+    account: &Account,
+    changes: Vec<WatchedChange>,
+    has_mail: bool,
+    now: UnixMs,
+) -> Result<Vec<Event>, WriteError> {
+    let WatchSender { alerts, rule } = account.data.watch_sender();
+    let mut changes = changes;
+    changes.retain(|change| alerts.kinds.has(change.kind) && !was_told(account, change));
+    let mut channels = live_channels(account, rule);
+    channels.retain(|at| has_mail || rule.channels[*at] != Channel::Email);
+    if changes.is_empty() || channels.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (total, due) = (changes.len() as u32, UnixMs::from_instant(alerts.due(now.instant())));
+    changes.truncate(MESSAGE_NAMES_MAX);
+    let messages = draw_deliveries(&channels)?.into_iter().map(|(channel, delivery)| {
+        let changes = (0..changes.len() as u16).collect();
+        RecordedChanges { account: account.id, channel, delivery, due, total, changes }
+    });
+    let messages = messages.collect();
+    let token = new_unsubscribe_token(account, rule, &channels)?;
+    let told = Event::ChangesTold { account: account.id, at: now, changes, messages };
+    Ok(token.into_iter().chain([told]).collect())
+}
+
+/// Whether a message about a change was queued before, for a name that left the watchlist since.
+fn was_told(account: &Account, change: &WatchedChange) -> bool {
+    let outbox = account.data.outbox.get(RuleId::WATCHLIST);
+    let messages = outbox.into_iter().flat_map(|outbox| &outbox.deliveries);
+    let is_same = |known: &WatchedChange| {
+        (known.kind, &known.name, known.day) == (change.kind, &change.name, change.day)
+    };
+    messages.filter_map(|delivery| delivery.message.content.as_ref()).any(|rows| match rows {
+        MessageRows::Changes(changes) => changes.iter().any(|known| is_same(known)),
+        MessageRows::Names(_) => false,
+    })
 }
 
 /// Returns invented changes of the first watched names, or of `example.com` if the watchlist is empty.

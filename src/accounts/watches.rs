@@ -14,12 +14,14 @@ use super::error::{InvalidField, WriteError};
 use super::event::{Event, RowOf};
 use super::idempotency::{Draft, Post};
 use super::store::{Caller, Store};
+use super::watch_alerts::tell;
 use crate::vocab::limits::{TAGS_MAX, VENUE_CHARS_MAX, WATCH_NOTE_CHARS_MAX, WATCHES_MAX};
 use crate::vocab::money::Usd;
 use crate::vocab::name::DomainName;
 use crate::vocab::plan::PlanLimits;
 use crate::vocab::tag::Tag;
 use crate::vocab::time::UnixMs;
+use crate::vocab::watched_change::WatchedChange;
 
 /// Maximum names marked as arrived per transaction: as many as fit a record at their longest. Only
 /// with a quota far above today's plans can there be more external names; the next write then marks
@@ -41,6 +43,16 @@ pub struct Watch {
     pub arrived: Vec<DomainName>,
     /// Notes on the name, which are set even if it is already on the list.
     pub patch: WatchPatch,
+    /// What the owner is told at once, because the release is near.
+    pub near: Option<NearRelease>,
+}
+
+/// A release today or tomorrow.
+#[derive(Clone, Debug)]
+pub struct NearRelease {
+    pub change: WatchedChange,
+    /// Whether this server sends mail.
+    pub has_mail: bool,
 }
 
 /// A change of the notes on a watched name. An outer `None` leaves a value unchanged; an inner
@@ -155,7 +167,7 @@ impl Store {
         let now = UnixMs::from_instant(post.now);
         self.draft(caller, post, |account, limits| {
             let Decided { events, mut value } =
-                add_all(account, limits, slice::from_ref(&watch), now);
+                add_all(account, limits, slice::from_ref(&watch), now)?;
             Ok(Decided { events, value: value.pop().expect("one result for one name")? })
         })
         .await
@@ -201,12 +213,12 @@ impl Store {
         if !self.is_repeat(caller, &post) {
             for new in first.chunks(at_once) {
                 let add =
-                    |account: &Account, limits: &PlanLimits| Ok(add_all(account, limits, new, now));
+                    |account: &Account, limits: &PlanLimits| add_all(account, limits, new, now);
                 outcomes.extend(self.write(caller, add).await?.into_iter().map(outcome));
             }
         }
         self.draft(caller, post, |account, limits| {
-            let Decided { events, value } = add_all(account, limits, last, now);
+            let Decided { events, value } = add_all(account, limits, last, now)?;
             outcomes.extend(value.into_iter().map(outcome));
             Ok(Decided { events, value: outcomes })
         })
@@ -298,7 +310,7 @@ fn add_all(
     limits: &PlanLimits,
     new: &[Watch],
     now: UnixMs,
-) -> Decided<Vec<Added>> {
+) -> Result<Decided<Vec<Added>>, WriteError> {
     let arrived = arrived(account, new);
     let watches = &account.data.watches;
     let mut adding = Adding {
@@ -311,12 +323,18 @@ fn add_all(
         added: FxHashMap::default(),
         events: Vec::new(),
     };
-    let results = new.iter().map(|watch| adding.add(watch)).collect();
+    let results: Vec<Added> = new.iter().map(|watch| adding.add(watch)).collect();
     let mut events = adding.events;
+    let is_added = |added: &Added| matches!(added, Ok((_, Outcome::Added)));
+    let added = new.iter().zip(&results).filter(|(_, added)| is_added(added));
+    let near: Vec<&NearRelease> = added.filter_map(|(watch, _)| watch.near.as_ref()).collect();
+    let has_mail = near.iter().any(|near| near.has_mail);
+    let changes = near.into_iter().map(|near| near.change.clone()).collect();
+    events.extend(tell(account, changes, has_mail, now)?);
     if !arrived.is_empty() {
         events.insert(0, Event::WatchesArrived { account: account.id, names: arrived });
     }
-    Decided { events, value: results }
+    Ok(Decided { events, value: results })
 }
 
 /// State of adding names to a list.

@@ -204,6 +204,7 @@ fn watches(sample: &[SampleName], today: Day) -> Vec<Watch> {
             venue: (at % 4 != 3).then(|| Some(VENUES[at % 3].into())),
             ..WatchPatch::default()
         },
+        near: None,
     };
     dropping.map(watch).collect()
 }

@@ -7,8 +7,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::accounts::{
-    Caller, Channel, Draft, EntryAlerts, Outcome, Post, Store, UserData, Watch, WatchDetails,
-    WatchEntry, WatchPatch, WriteError,
+    Caller, Channel, Draft, EntryAlerts, NearRelease, Outcome, Post, Store, UserData, Watch,
+    WatchDetails, WatchEntry, WatchPatch, WriteError,
 };
 use crate::app::{App, Now};
 use crate::checks::Checked;
@@ -17,6 +17,7 @@ use crate::index::filter::AsOf;
 use crate::index::{Index, NameFacts};
 use crate::query::params::{Limits, Paging, Params};
 use crate::vocab::budget;
+use crate::vocab::change::ChangeKind;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::{ENTRIES_OFFSET_MAX, VENUE_CHARS_MAX};
@@ -28,6 +29,7 @@ use crate::vocab::release_time::{Release, ReleaseTime};
 use crate::vocab::stage::Stage;
 use crate::vocab::tag::Tag;
 use crate::vocab::time::UnixMs;
+use crate::vocab::watched_change::WatchedChange;
 use crate::work;
 
 /// Approximate cost of looking up one name, in microseconds.
@@ -423,17 +425,37 @@ struct LookedUp {
 }
 
 impl LookedUp {
-    fn new((name, patch): (DomainName, WatchPatch), index: &Index, as_of: AsOf) -> LookedUp {
+    fn new(
+        (name, patch): (DomainName, WatchPatch),
+        index: &Index,
+        as_of: AsOf,
+        tell: Option<bool>,
+    ) -> LookedUp {
         let facts = index.facts(&name, as_of);
+        let change = facts.and_then(|facts| near_release(&name, &facts, as_of.today));
+        let near = tell.zip(change).map(|(has_mail, change)| NearRelease { change, has_mail });
         let watch = Watch {
             name,
             in_corpus: facts.is_some(),
             registered_again: facts.is_some_and(|facts| facts.registered_again),
             arrived: Vec::new(),
             patch,
+            near,
         };
         LookedUp { watch, facts }
     }
+}
+
+/// Returns the change by the calendar that a name with a release today or tomorrow had today.
+fn near_release(name: &DomainName, facts: &NameFacts, today: Day) -> Option<WatchedChange> {
+    let release = facts.stage.and(facts.release)?.day;
+    let kind = match release.days_since(today) {
+        0 => ChangeKind::DropsToday,
+        1 => ChangeKind::DropsTomorrow,
+        _ => return None,
+    };
+    let (name, dqs) = (name.clone(), Some(facts.dqs));
+    Some(WatchedChange { kind, name, day: today, verified: false, dqs, dqs_before: None })
 }
 
 /// Looks up names to watch.
@@ -445,9 +467,12 @@ async fn look_up_all(
 ) -> Result<Vec<LookedUp>, ApiError> {
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let searched = Arc::clone(&index);
+    // Changes that are not matched yet are told when they are.
+    let is_matched = app.store.changes_matched() == Some(app.changes.newest());
+    let tell = is_matched.then_some(app.reach.channels.email);
     let mut looked_up: Vec<LookedUp> =
         work::run(work::cost_us(names.len(), LOOKUP_US), move || {
-            Ok(names.into_iter().map(|name| LookedUp::new(name, &searched, as_of)).collect())
+            Ok(names.into_iter().map(|name| LookedUp::new(name, &searched, as_of, tell)).collect())
         })
         .await?;
     // An external name uses quota. External names that have entered the corpus since then are

@@ -122,6 +122,7 @@ async fn fill_account(store: &Store, number: usize) {
         registered_again: false,
         arrived: Vec::new(),
         patch: WatchPatch::default(),
+        near: None,
     };
     store.add_watches(&caller, (0..50).map(watch).collect(), now()).await.expect("written");
     for at in 0..50 {

@@ -685,6 +685,7 @@ impl Run {
             registered_again: again,
             arrived: arrived.iter().map(|text| name(text)).collect(),
             patch: WatchPatch::default(),
+            near: None,
         };
         let mut told = None;
         let shape = |(entry, outcome): &(WatchEntry, Outcome)| {

@@ -48,16 +48,18 @@ pub struct Access {
 }
 
 /// A session that its owner has not ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
     pub digest: TokenDigest,
     pub began: UnixMs,
     /// The last recorded use, accurate to about five minutes.
     pub seen: UnixMs,
     pub life: SessionLife,
+    /// Browser and system, as in `Firefox on Linux`; empty if unknown.
+    pub browser: CompactString,
 }
 
-row!(Session { 1 digest, 2 began, 3 seen } optional { 4 life });
+row!(Session { 1 digest, 2 began, 3 seen } optional { 4 life, 5 browser });
 
 /// Lifetime of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,14 +142,18 @@ impl Access {
         self.sessions.retain(|session| session.is_valid_at(at) && !session.digest.is(&digest));
         let excess = (self.sessions.len() + 1).saturating_sub(SESSIONS_MAX);
         self.sessions.drain(..excess);
-        self.sessions.push(Session { digest, began: at, seen: at, life });
+        let browser = CompactString::default();
+        self.sessions.push(Session { digest, began: at, seen: at, life, browser });
     }
 
-    /// Records a use at `at`. A session that has already expired is not resumed.
-    pub fn touch_session(&mut self, digest: &TokenDigest, at: UnixMs) {
+    /// Records a use at `at` by a browser, if it has a name. A session that has already expired is not resumed.
+    pub fn touch_session(&mut self, digest: &TokenDigest, at: UnixMs, browser: CompactString) {
         self.sessions.retain(|session| session.is_valid_at(at));
         if let Some(session) = self.sessions.iter_mut().find(|it| it.digest.is(digest)) {
             session.seen = session.seen.max(at);
+            if !browser.is_empty() {
+                session.browser = browser;
+            }
         }
     }
 
@@ -197,15 +203,16 @@ mod tests {
     #[test]
     fn a_session_ends_when_idle_and_when_old() {
         let life = SessionLife::Short;
-        let session = Session { digest: digest(1), began: at(0), seen: at(0), life };
+        let browser = CompactString::default();
+        let session = Session { digest: digest(1), began: at(0), seen: at(0), life, browser };
         assert!(session.is_valid_at(at(29)) && !session.is_valid_at(at(30)), "idle");
-        let used = Session { seen: at(719), ..session };
+        let used = Session { seen: at(719), ..session.clone() };
         assert!(used.is_valid_at(at(719)) && !used.is_valid_at(at(720)), "12 hours in all");
-        let ahead = Session { began: at(9), seen: at(9), ..session };
+        let ahead = Session { began: at(9), seen: at(9), ..session.clone() };
         assert!(ahead.is_valid_at(at(0)), "a clock that was set back ends no session");
-        let wrong = Session { began: at(3 * 1_440), seen: at(3 * 1_440), ..session };
+        let wrong = Session { began: at(3 * 1_440), seen: at(3 * 1_440), ..session.clone() };
         assert!(!wrong.is_valid_at(at(0)), "a session of a clock that was years ahead has ended");
-        let kept = Session { life: SessionLife::Kept, ..session };
+        let kept = Session { life: SessionLife::Kept, ..session.clone() };
         assert!(kept.is_valid_at(at(30 * 1_440 - 1)) && !kept.is_valid_at(at(30 * 1_440)));
         assert!(!session.is_to_be_noted(at(4)) && session.is_to_be_noted(at(5)));
     }
@@ -227,11 +234,11 @@ mod tests {
     fn a_use_does_not_revive_an_expired_session() {
         let mut access = Access::default();
         access.begin_session(digest(1), at(0), SessionLife::Short);
-        access.touch_session(&digest(1), at(20));
-        access.touch_session(&digest(1), at(10));
+        access.touch_session(&digest(1), at(20), CompactString::default());
+        access.touch_session(&digest(1), at(10), CompactString::default());
         assert_eq!(access.session(&digest(1)).map(|it| it.seen), Some(at(20)));
-        access.touch_session(&digest(2), at(21));
-        access.touch_session(&digest(1), at(50));
+        access.touch_session(&digest(2), at(21), CompactString::default());
+        access.touch_session(&digest(1), at(50), CompactString::default());
         assert_eq!(access.sessions, [], "idle for 30 minutes");
     }
 

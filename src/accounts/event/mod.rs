@@ -89,8 +89,11 @@ table! {
             1 account: AccountId, 2 digest: TokenDigest, 3 at: UnixMs;
             4 life: SessionLife,
         }
-        /// A session was used. Only some uses are recorded.
-        8 SessionSeen { 1 account: AccountId, 2 digest: TokenDigest, 3 at: UnixMs; }
+        /// A session was used, for the first time with the name of its browser. Only some uses are recorded.
+        8 SessionSeen {
+            1 account: AccountId, 2 digest: TokenDigest, 3 at: UnixMs;
+            4 browser: CompactString,
+        }
         /// A key was created; it replaces the one with the same id.
         9 KeyPut { 1 account: AccountId, 2 new: Box<Key>; }
         /// The time at which a key stops working was set, or the use of a key was recorded, which
@@ -196,6 +199,12 @@ table! {
         }
         /// The owner undid an action: its rows are as before, except those that were changed after it.
         41 ActionUndone { 1 account: AccountId, 2 id: ActionId; }
+        /// An account is told at once of changes of names that it began to watch too late for the match that
+        /// found them. Fields as in [`Event::ChangesMatched`].
+        44 ChangesTold {
+            1 account: AccountId, 2 at: UnixMs;
+            3 changes: Vec<WatchedChange>, 4 messages: Vec<RecordedChanges>,
+        }
     }
 }
 

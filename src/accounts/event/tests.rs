@@ -53,6 +53,12 @@ fn access() -> Named {
     let used =
         |requests, reset| Event::UsageNoted { account, day: day(), requests, exports: 0, reset };
     let began = |life| Event::SessionBegan { account, digest: digest(), at: at(11), life };
+    let seen = Event::SessionSeen {
+        account,
+        digest: digest(),
+        at: at(12),
+        browser: CompactString::default(),
+    };
     let (id, of) = (KeyId::new(9).expect("an id"), FeedOf::Rule(rule().id));
     let scopes = Scopes::of([Scope::Read, Scope::Mcp]).expect("two");
     let key = Key::new(id, "Über 3".into(), stored_key(), scopes, Some(day()), Some(at(3)));
@@ -74,7 +80,7 @@ fn access() -> Named {
         ("address, verified", Event::EmailVerified { account }),
         ("session", began(SessionLife::Short)),
         ("session, kept", began(SessionLife::Kept)),
-        ("session, seen", Event::SessionSeen { account, digest: digest(), at: at(12) }),
+        ("session, seen", seen),
         ("key", Event::KeyPut { account, new: Box::new(key) }),
         ("key, first", Event::KeyPut { account, new: Box::new(first) }),
         ("key, until", key_changed(Some(at(4)), None)),
@@ -466,10 +472,32 @@ fn actions() -> Named {
     let (account, id) = (ACCOUNT, ActionId::new(0x0708).expect("an id"));
     let began = |marks, mark| Event::ActionBegan { account, id, at: at(6), marks, mark };
     let marks = vec![(name("a.com"), None), (name("b.co.uk"), Some("spam".into()))];
+    let browser = "Firefox on Linux".into();
+    let change = WatchedChange {
+        kind: ChangeKind::DropsTomorrow,
+        name: name("a.com"),
+        day: day(),
+        verified: false,
+        dqs: Dqs::new(77),
+        dqs_before: None,
+    };
+    let message = RecordedChanges {
+        account,
+        channel: 1,
+        delivery: DeliveryId::new([7; 16]),
+        due: at(14),
+        total: 1,
+        changes: vec![0],
+    };
+    let (changes, messages) = (vec![change], vec![message]);
+    let told = Event::ChangesTold { account, at: at(13), changes, messages };
+    let named = Event::SessionSeen { account, digest: digest(), at: at(12), browser };
     vec![
         ("action", began(Vec::new(), None)),
         ("action, marks", began(marks, Some("clean".into()))),
         ("undone", Event::ActionUndone { account, id }),
+        ("session, named", named),
+        ("changes, told", told),
     ]
 }
 

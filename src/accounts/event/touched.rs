@@ -93,6 +93,7 @@ impl Event {
             | Event::FactsMapped { account, .. }
             | Event::ActionBegan { account, .. }
             | Event::ActionUndone { account, .. }
+            | Event::ChangesTold { account, .. }
             | Event::WatchAlertsSet { account, .. } => account,
         };
         keys.push(key(&Dependency::Account(account)));

@@ -251,8 +251,8 @@ impl State {
             Event::SessionBegan { account, digest, at, life } => {
                 self.change_access(account, |access| access.begin_session(digest, at, life));
             }
-            Event::SessionSeen { account, digest, at } => {
-                self.change_access(account, |access| access.touch_session(&digest, at));
+            Event::SessionSeen { account, digest, at, browser } => {
+                self.change_access(account, |access| access.touch_session(&digest, at, browser));
             }
             Event::KeyPut { account, new } => {
                 self.change_access(account, |access| access.keys.put(*new));
@@ -326,6 +326,9 @@ impl State {
             }
             Event::ChangesMatched { through, at, upto, changes, messages } => {
                 self.queue_changes(through, at, upto, changes, messages);
+            }
+            Event::ChangesTold { account: _, at, changes, messages } => {
+                self.queue_messages(at, changes, messages);
             }
             Event::NamesVerified { rows, evidence, registrations } => {
                 // Older records have rows alone.
@@ -789,12 +792,25 @@ impl State {
         at: UnixMs,
         upto: Option<AccountId>,
         changes: Vec<WatchedChange>,
+        mut messages: Vec<RecordedChanges>,
+    ) {
+        let matched = self.changes;
+        messages.retain(|it| matched.is_none_or(|matched| matched.of(it.account) < through));
+        self.queue_messages(at, changes, messages);
+        if let Some(progress) = &mut self.changes {
+            progress.advance(through, upto);
+        }
+    }
+
+    fn queue_messages(
+        &mut self,
+        at: UnixMs,
+        changes: Vec<WatchedChange>,
         messages: Vec<RecordedChanges>,
     ) {
         let all: Vec<_> = changes.into_iter().map(Arc::new).collect();
         for RecordedChanges { account, channel, delivery, due, total, changes } in messages {
-            let is_done = self.changes.is_some_and(|matched| matched.of(account) >= through);
-            if is_done || self.accounts.get(&account).is_none_or(|found| found.disabled) {
+            if self.accounts.get(&account).is_none_or(|found| found.disabled) {
                 continue;
             }
             let changes = changes.iter().filter_map(|at| all.get(usize::from(*at)).cloned());
@@ -803,9 +819,6 @@ impl State {
             self.change_outbox(account, RuleId::WATCHLIST, |outbox, rule| {
                 outbox.queue_changes(rule, new);
             });
-        }
-        if let Some(progress) = &mut self.changes {
-            progress.advance(through, upto);
         }
     }
 

@@ -29,6 +29,7 @@ impl Wakes {
                 | Event::Removed { row: RowOf::Rule(_), .. }
                 | Event::ChannelsSwitched { .. }
                 | Event::ChangesMatched { .. }
+                | Event::ChangesTold { .. }
                 | Event::WatchAlertsSet { .. } => deliveries = Some(Arc::clone(&self.deliveries)),
                 Event::WatchPut { .. } => watches = Some(Arc::clone(&self.watches)),
                 // An undone action may restore rules and watched names.

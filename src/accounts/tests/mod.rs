@@ -84,6 +84,7 @@ fn watch(text: &str, in_corpus: bool) -> Watch {
         registered_again: false,
         arrived: Vec::new(),
         patch: WatchPatch::default(),
+        near: None,
     }
 }
 

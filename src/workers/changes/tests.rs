@@ -166,6 +166,7 @@ impl World {
             registered_again: false,
             arrived: Vec::new(),
             patch: WatchPatch::default(),
+            near: None,
         };
         let added = self.runtime.block_on(self.store.add_watches(&caller, vec![watch], noon(0)));
         assert!(added.expect("written").iter().all(Result::is_ok));

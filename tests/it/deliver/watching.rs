@@ -227,7 +227,8 @@ fn lists_and_days_lead_to_watch_alerts() {
     let receiver = Receiver::https(&["127.0.0.1"], |_, _| Reply::status(204));
     let site = Site::new();
     // A .com name is released 35 days after its drop; the last 5 of them are pending delete.
-    let list = "domain,drop_date\npending.com,2026-02-10\nredeem.com,2026-02-14\nback.com,2026-03-01\nother.com,2026-02-10\n";
+    let list = "domain,drop_date\npending.com,2026-02-10\nredeem.com,2026-02-14\nback.com,2026-03-01\nother.com,2026-02-10\n\
+                late.com,2026-02-09\n";
     let list = site.write("first.csv", list);
     site.ingest(&list, "2026-03-15T00:00:00Z");
     let key = site.account("owner@example.com", "api");
@@ -242,6 +243,13 @@ fn lists_and_days_lead_to_watch_alerts() {
     set(&mut client, &[json!({"type": "webhook", "url": receiver.url("/watch")})], json!({}));
     let names = ["pending.com", "redeem.com", "back.com", "fresh.com"].map(str::to_owned);
     watch(&mut client, &names);
+    // The change of the day is matched already, so its watcher is told at once, and once.
+    let late = format!("{WATCHLIST}/late.com");
+    for _ in 0..2 {
+        watch(&mut client, &["late.com".to_owned()]);
+        assert_eq!(client.send("DELETE", &late, &Value::Null).status, 200);
+    }
+    watch(&mut client, &["late.com".to_owned()]);
     let expect = |server: &Server, expected: &[(&str, &str)]| {
         let expected: BTreeSet<_> =
             expected.iter().map(|(name, kind)| ((*name).to_owned(), (*kind).to_owned())).collect();
@@ -259,12 +267,21 @@ fn lists_and_days_lead_to_watch_alerts() {
         "domain,drop_date,registered_again\nfresh.com,2026-03-15,\nback.com,2026-03-01,true\nloud.com,2026-03-15,\n",
     );
     site.ingest(&list, "2026-03-15T06:00:00Z");
-    let mut all = vec![("fresh.com", "left-zone"), ("back.com", "renewed")];
+    let mut all =
+        vec![("late.com", "drops-tomorrow"), ("fresh.com", "left-zone"), ("back.com", "renewed")];
     expect(&server, &all);
+    assert_eq!(deliveries(&mut client).len(), 3, "one message for each");
     server.stop();
     for (day, more) in [
-        ("2026-03-16", &[("pending.com", "drops-tomorrow"), ("redeem.com", "pending-delete")][..]),
-        ("2026-03-17", &[("pending.com", "drops-today")]),
+        (
+            "2026-03-16",
+            &[
+                ("pending.com", "drops-tomorrow"),
+                ("redeem.com", "pending-delete"),
+                ("late.com", "drops-today"),
+            ][..],
+        ),
+        ("2026-03-17", &[("pending.com", "drops-today"), ("late.com", "available")]),
         ("2026-03-18", &[("pending.com", "available")]),
     ] {
         all.extend(more);

@@ -213,7 +213,10 @@ fn sending() -> Frozen {
 /// Adds accounts with sessions, verification links and a default chat.
 fn entered() -> Frozen {
     let digest = |byte| TokenDigest::new([byte; 32]);
-    let session = |byte, life| Session { digest: digest(byte), began: at(10), seen: at(11), life };
+    let session = |byte, life| {
+        let browser = CompactString::default();
+        Session { digest: digest(byte), began: at(10), seen: at(11), life, browser }
+    };
     let entered = Access {
         sessions: vec![session(1, SessionLife::Short), session(2, SessionLife::Kept)],
         telegram_chat: Some("-100".into()),

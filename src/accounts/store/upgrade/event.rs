@@ -391,7 +391,9 @@ pub fn converted(event: Event, state: &State) -> Option<New> {
             let at = state.account(account)?.access.session(&digest)?.began;
             New::SessionBegan { account, digest, at, life: SessionLife::Kept }
         }
-        Event::SessionSeen { account, digest, at } => New::SessionSeen { account, digest, at },
+        Event::SessionSeen { account, digest, at } => {
+            New::SessionSeen { account, digest, at, browser: CompactString::default() }
+        }
         Event::SessionEnded { account, digest } => {
             New::Removed { account, row: RowOf::Session(digest) }
         }

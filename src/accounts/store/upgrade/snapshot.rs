@@ -201,7 +201,10 @@ fn add(account: &mut Account, item: Item, names: &[Arc<MatchedName>]) -> Result<
         Item::Keys(rows) => rows.into_iter().for_each(|row| access.keys.put(row.into())),
         Item::Sessions(rows) => {
             let life = SessionLife::Short;
-            let session = |(digest, began, seen)| Session { digest, began, seen, life };
+            let session = |(digest, began, seen)| {
+                let browser = CompactString::default();
+                Session { digest, began, seen, life, browser }
+            };
             access.sessions.extend(rows.into_iter().map(session));
         }
         Item::KeptSessions(kept) => {
