@@ -22,6 +22,7 @@ named_enum! {
         /// A log-in refused without checking the password, after too many attempts.
         LogInLimited = "log_in_limited",
         LogOutEverywhere = "log_out_everywhere",
+        SessionEnded = "session_ended",
         SignUp = "sign_up",
         PasswordChanged = "password_changed",
         PasswordChangeFailed = "password_change_failed",

@@ -8,6 +8,7 @@
 pub mod account;
 pub mod alerts;
 mod assets;
+mod browser_name;
 mod checks;
 mod components;
 mod confirm;

@@ -1,14 +1,15 @@
-//! `/account/api`: creates, replaces and revokes API keys, shows each once, and lists code
+//! API keys on `/account/security`: creates, replaces and revokes them, shows each once, and lists code
 //! examples.
 
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
 use crate::Web;
 use crate::account::plan::word;
-use crate::account::{Tab, profile_of, tab_page};
+use crate::account::security::{Refused, page as security_page};
+use crate::account::{SECURITY, Tab, profile_of, tab_page};
 use crate::accounts::{ApiKey, Key, NewKey, Profile, Replaced, WriteError};
 use crate::components::Column::{Hidden, Text};
 use crate::components::{date, grouped, table};
@@ -17,7 +18,9 @@ use crate::error::PageError;
 use crate::field::{Field, Input};
 use crate::form::{Fields, Form};
 use crate::logged_in::LoggedIn;
-use crate::notice::{self, Notice};
+use crate::notice::Notice;
+use crate::owned::instant;
+use crate::service::app::Now;
 use crate::service::error::ApiError;
 use crate::telemetry::security::{self, SecurityEvent};
 use crate::vocab::day::Day;
@@ -39,20 +42,8 @@ const LIFETIMES: [(&str, &str); 5] = [
     ("730", "in two years"),
 ];
 
-const REVOKED: Notice = Notice::new("revoked", "The key was revoked. It no longer works.");
-const GONE: Notice = Notice::new("gone", "This key was revoked before.");
-const NOTICES: [Notice; 2] = [REVOKED, GONE];
-
-/// `GET /account/api`.
-pub async fn show(
-    State(web): State<Web>,
-    member: LoggedIn,
-    RawQuery(query): RawQuery,
-    Home(home): Home,
-) -> Result<Markup, PageError> {
-    let notice = notice::shown(&NOTICES, query.as_deref());
-    page(&web, &member, &home, &notice, None)
-}
+pub const REVOKED: Notice = Notice::new("revoked", "The key was revoked. It no longer works.");
+pub const GONE: Notice = Notice::new("gone", "This key was revoked before.");
 
 /// `POST /account/key`: creates or replaces the first key, and shows it once. The previous key stops
 /// working at once.
@@ -76,7 +67,7 @@ pub async fn make(
     Form(fields): Form<Fields>,
 ) -> Result<Response, PageError> {
     let again = |problem: &str| {
-        let page = page(&web, &member, &home, &html! {}, Some((&fields, problem)))?;
+        let page = security_page(&web, &member, &home, &html! {}, Refused::Key(&fields, problem))?;
         Ok((StatusCode::BAD_REQUEST, page).into_response())
     };
     let scopes: Result<Vec<Scope>, _> = fields.all("scope").map(str::parse).collect();
@@ -122,7 +113,13 @@ pub async fn replace(
         }
         Err(err @ WriteError::TooMany { .. }) => {
             let problem = format!("Revoke a key first, or replace this one at once: {err}.");
-            let page = page(&web, &member, &home, &html! {}, Some((&Fields::default(), &problem)))?;
+            let page = security_page(
+                &web,
+                &member,
+                &home,
+                &html! {},
+                Refused::Key(&Fields::default(), &problem),
+            )?;
             Ok((StatusCode::BAD_REQUEST, page).into_response())
         }
         Err(err) => Err(err.into()),
@@ -144,26 +141,23 @@ pub async fn revoke(
         Err(WriteError::NotFound) => GONE,
         Err(err) => return Err(err.into()),
     };
-    Ok(notice.at("/account/api"))
+    Ok(notice.at(SECURITY))
 }
 
-/// Renders the page. `refused` is a rejected form with its problem.
-fn page(
+/// Renders the keys of an account. `refused` is a rejected form with its problem.
+pub fn section(
     web: &Web,
-    member: &LoggedIn,
+    profile: &Profile,
     home: &str,
-    notice: &Markup,
+    now: Now,
     refused: Option<(&Fields, &str)>,
-) -> Result<Markup, PageError> {
-    let profile = profile_of(web, member)?;
-    let now = UnixMs::from_instant(member.viewer.now.0);
-    let main = html! {
-        (plan_hint(web, &profile))
-        (key_panel(&profile, now))
+) -> Markup {
+    html! {
+        (plan_hint(web, profile))
+        (key_panel(profile, UnixMs::from_instant(now.0)))
         @if !profile.keys.is_empty() || refused.is_some() { (new_key_form(refused)) }
         (examples(home, None))
-    };
-    Ok(tab_page(&member.viewer, Tab::Api, notice, &main))
+    }
 }
 
 /// Renders the page that shows a new key. `before` states what happened to the previous key.
@@ -187,11 +181,11 @@ fn shown_once(
                 code.key #key { (key) }
                 button type="button" data-copy-from="key" { "Copy key" }
             }
-            p { a href="/account/api" { "Back to your keys" } }
+            p { a href=(SECURITY) { "Back to your keys" } }
         }
         (examples(home, Some(key)))
     };
-    Ok(tab_page(&member.viewer, Tab::Api, &html! {}, &main))
+    Ok(tab_page(&member.viewer, Tab::Security, &html! {}, &main))
 }
 
 fn plan_hint(web: &Web, profile: &Profile) -> Markup {
@@ -258,9 +252,7 @@ fn key_row(key: &Key, now: UnixMs) -> Markup {
             td data-label="Expires" {
                 @match key.until {
                     None => span.soft { "never" },
-                    Some(until) if key.works_at(now) => time datetime=(until.instant().to_rfc3339()) {
-                        (until.instant().format("%-d %b %Y, %H:%M")) " UTC"
-                    },
+                    Some(until) if key.works_at(now) => { (instant(until)) " UTC" },
                     Some(_) => span.badge.warn { "expired" },
                 }
             }

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use crate::Web;
 use crate::account::{SIGNED_UP, SignUps, form_page, mail, too_many, wait_text};
 use crate::accounts::{Email, SessionLife, Token};
+use crate::browser_name;
 use crate::components::query;
 use crate::edge::session;
 use crate::error::PageError;
@@ -106,6 +107,7 @@ pub async fn begin(
     if let Some(old) = session::token(&web.app, headers) {
         web.app.store.log_out(&old).await?;
     }
+    web.app.store.name_session(token, &browser_name::of(headers));
     let jar = CookieJar::new().add(session::cookie(web.app.site.cookie, token, life));
     Ok((jar, Redirect::to(next)).into_response())
 }

@@ -9,6 +9,7 @@ mod notifications;
 mod plan;
 mod profile;
 mod reset;
+mod security;
 mod signup;
 mod verify;
 mod welcome;
@@ -16,7 +17,7 @@ mod welcome;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::http::header::RETRY_AFTER;
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{MethodRouter, get, post};
 use maud::{Markup, html};
 
@@ -68,7 +69,7 @@ pub const LOG_INS: [(&str, Methods); 5] = [
     ("/signup", || get(signup::ask).post(signup::sign_up)),
     ("/signup/{link}", || get(signup::ask_password).post(signup::start)),
     ("/reset/{link}", || get(reset::ask_password).post(reset::set)),
-    ("/account/password", || post(profile::change_password)),
+    ("/account/password", || post(security::change_password)),
 ];
 
 /// Routes of the account pages.
@@ -81,7 +82,9 @@ pub fn routes() -> Router<Web> {
         .route("/welcome", get(welcome::ask).post(welcome::start))
         .route("/account", get(profile::show))
         .route("/account/plan", get(plan::show))
-        .route("/account/api", get(api_key::show))
+        .route("/account/security", get(security::show))
+        .route("/account/sessions/end", post(security::end))
+        .route("/account/api", get(async || Redirect::permanent(SECURITY)))
         .route("/account/key", post(api_key::issue))
         .route("/account/keys", post(api_key::make))
         .route("/account/keys/replace", post(api_key::replace))
@@ -95,23 +98,27 @@ pub fn routes() -> Router<Web> {
         .route("/verify/{token}", get(verify::ask).post(verify::verify))
 }
 
+/// Path of the tab with password, sessions and keys.
+const SECURITY: &str = "/account/security";
+
 /// Tabs of the account settings.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tab {
     Profile,
+    Security,
     Plan,
-    Api,
     Facts,
     Notifications,
 }
 
 /// Path, name and description of each tab.
 const TABS: [(Tab, &str, &str, &str); 5] = [
+    (Tab::Profile, "/account", "Profile", "Your e-mail address and plan."),
     (
-        Tab::Profile,
-        "/account",
-        "Profile",
-        "Your e-mail address, plan, password and active sessions.",
+        Tab::Security,
+        SECURITY,
+        "Security",
+        "Your password, active sessions, and API keys with what each may use.",
     ),
     (
         Tab::Plan,
@@ -119,7 +126,6 @@ const TABS: [(Tab, &str, &str, &str); 5] = [
         "Plan",
         "The limits of each plan, and what you have used of yours.",
     ),
-    (Tab::Api, "/account/api", "API", "Your API keys and what each may use, with examples."),
     (
         Tab::Facts,
         "/account/facts",
@@ -146,7 +152,7 @@ fn tab_page(viewer: &Viewer, tab: Tab, notice: &Markup, main: &Markup) -> Markup
     let is_owner = viewer.member.as_ref().is_some_and(|member| member.is_owner);
     Page::new(&title, about)
         .at(NavItem::Account)
-        .styles(if matches!(tab, Tab::Api | Tab::Facts) { WITH_TABLES } else { &["account.css"] })
+        .styles(if matches!(tab, Tab::Security | Tab::Facts) { WITH_TABLES } else { &["account.css"] })
         .scripts(&["account.js"])
         .show(
             Some(viewer),

@@ -16,8 +16,10 @@ use crate::field::{Field, Input};
 use crate::form::{Fields, Form};
 use crate::logged_in::LoggedIn;
 use crate::notice::{self, Notice};
+use crate::owned::instant;
 use crate::service::app::ConfiguredChannels;
 use crate::vocab::plan::Plan;
+use crate::vocab::time::UnixMs;
 
 const SENT: Notice = Notice::new(
     "sent",
@@ -114,7 +116,7 @@ fn email_panel(web: &Web, profile: &Profile) -> Markup {
                     @if let Some(until) = profile.link_until {
                         p.soft {
                             "The latest link is valid until "
-                            time datetime=(until.to_rfc3339()) { (until.format("%Y-%m-%d %H:%M")) " UTC" } "."
+                            (instant(UnixMs::from_instant(until))) " UTC."
                         }
                     }
                     form method="post" action="/account/email/send" {

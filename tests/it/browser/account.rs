@@ -23,7 +23,7 @@ fn a_visitor_signs_up_and_gets_a_key_that_works_with_curl() {
     // The operator sets the plan, since the JSON API requires the Pro plan.
     world.site.ok(&["account", "set-plan", EMAIL, "pro"]);
 
-    browser.open("/account/api");
+    browser.open("/account/security");
     browser.text("You have no API key yet").wait();
     browser.main().button("Create API key").follow();
     let line = browser.script(
@@ -39,7 +39,7 @@ fn a_visitor_signs_up_and_gets_a_key_that_works_with_curl() {
     assert!(answer["drops"].as_array().is_some_and(|drops| !drops.is_empty()), "{answer}");
 
     // The key is shown once.
-    browser.open("/account/api");
+    browser.open("/account/security");
     assert_eq!(browser.text("ddx_").count(), 0);
     browser.button("Log out").follow();
     browser.open("/account");
@@ -47,12 +47,20 @@ fn a_visitor_signs_up_and_gets_a_key_that_works_with_curl() {
 }
 
 #[test]
-fn a_password_change_logs_out_other_browsers() {
+fn sessions_end_one_by_one_and_all_with_a_change_of_password() {
     let world = World::new();
     let browser = world.member(EMAIL, "free");
     let other = Browser::new(&world.server);
     other.log_in(EMAIL);
-    browser.open("/account");
+    let third = Browser::new(&world.server);
+    third.log_in(EMAIL);
+    browser.open("/account/security");
+    browser.main().text("Chrome on Linux").wait();
+    browser.main().button("End").click();
+    browser.text("The session was ended.").wait();
+    third.open("/watchlist");
+    third.is_at("/login?next=%2Fwatchlist");
+    browser.open("/account/security");
     browser.field("Current password").fill("not this one");
     browser.field("New password").fill("five lanterns at the quay");
     browser.main().button("Change password").follow();

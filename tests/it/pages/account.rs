@@ -24,7 +24,7 @@ fn sign_up_leads_to_a_working_key() {
     assert!(browser.get(login).text().contains("Sign-up complete."));
     assert_eq!(browser.log_in("ann@example.com", PASSWORD).status, 303);
     assert!(browser.is_in());
-    let page = browser.get("/account/api");
+    let page = browser.get("/account/security");
     assert!(page.text().contains("no API key yet"));
     let answer = browser.post("/account/key", &[]);
     assert_eq!((answer.status, answer.header("cache-control")), (200, Some("no-store")));
@@ -33,7 +33,7 @@ fn sign_up_leads_to_a_working_key() {
     let drops = server.client_with(&key).get("/api/v1/drops");
     assert_eq!((drops.status, drops.json()["count"].as_u64()), (200, Some(3)));
     // The key is shown once; the next key revokes it.
-    let page = browser.get("/account/api");
+    let page = browser.get("/account/security");
     assert!(!page.text().contains(&key) && page.text().contains(&key[48..]));
     assert!(page.text().contains("$DROPDEX_KEY"));
     let answer = browser.post("/account/key", &[]);
@@ -167,7 +167,7 @@ fn a_password_change_needs_the_current_password() {
         assert!(answer.text().contains(words), "{}", answer.text());
     }
     let (answer, same) = change(PASSWORD, "another horse");
-    assert_eq!(answer.header("location"), Some("/account?notice=password"));
+    assert_eq!(answer.header("location"), Some("/account/security?notice=password"));
     assert!(!same, "a new id for a new password");
     assert!(browser.is_in() && !other.is_in());
     assert_eq!(other.log_in("ann@example.com", PASSWORD).status, 400);
@@ -184,7 +184,7 @@ fn every_tab_is_only_for_its_owner() {
     let site = site(PLAIN);
     add(&site, "ann@example.com", "free");
     let server = serve(&site);
-    let tabs = ["/account", "/account/plan", "/account/api", "/account/notifications"];
+    let tabs = ["/account", "/account/plan", "/account/security", "/account/notifications"];
     let mut nobody = Browser::new(&server);
     for tab in tabs {
         let answer = nobody.get(&format!("{tab}?a=b"));
@@ -208,7 +208,7 @@ fn every_tab_is_only_for_its_owner() {
     for (words, shown) in [("$29", false), ("Requires the Pro plan", false), ("00:00 UTC", true)] {
         assert_eq!(plan.text().contains(words), shown, "{words}: {}", plan.text());
     }
-    assert!(ann.get("/account/api").text().contains("does not include the JSON API"));
+    assert!(ann.get("/account/security").text().contains("does not include the JSON API"));
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn plans_are_shown_if_they_are_public() {
     for words in ["$31", "10,000", "Requires the Pro plan"] {
         assert!(plan.text().contains(words), "{words}: {}", plan.text());
     }
-    assert!(ann.get("/account/api").text().contains("requires the Pro plan"));
+    assert!(ann.get("/account/security").text().contains("requires the Pro plan"));
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn owners_create_replace_and_revoke_keys() {
     let key = key_in(answer.text());
     assert_eq!(server.client_with(&key).get("/api/v1/drops").status, 200);
     assert_eq!(server.client_with(&key).get("/api/v1/watchlist").status, 403);
-    let page = ann.get("/account/api");
+    let page = ann.get("/account/security");
     let page = page.text();
     assert!(page.contains("home &lt;server&gt;") && page.contains("read, mcp"), "{page}");
     assert!(page.contains(&key[48..]) && !page.contains(&key));
@@ -82,10 +82,10 @@ fn owners_create_replace_and_revoke_keys() {
         assert_eq!(server.client_with(key).get("/api/v1/drops").status, 200);
     }
     let answer = ann.post("/account/keys/revoke", &[("id", &id)]);
-    assert_eq!(answer.header("location"), Some("/account/api?notice=revoked"));
+    assert_eq!(answer.header("location"), Some("/account/security?notice=revoked"));
     assert_eq!(server.client_with(&key).get("/api/v1/drops").status, 401);
     let again = ann.post("/account/keys/revoke", &[("id", &id)]);
-    assert_eq!(again.header("location"), Some("/account/api?notice=gone"));
+    assert_eq!(again.header("location"), Some("/account/security?notice=gone"));
     for (fields, words) in [
         (vec![("name", "x")], "Choose what the key may do."),
         (vec![("name", "x"), ("scope", "write")], "Choose what the key may do."),

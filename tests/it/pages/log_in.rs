@@ -133,7 +133,7 @@ fn all_browsers_are_logged_out_at_once() {
     let server = serve(&site);
     let mut bob = logged_in(&server, "bob@example.com");
     let mut browsers: Vec<_> = (0..3).map(|_| logged_in(&server, "ann@example.com")).collect();
-    assert_eq!(browsers[0].get("/account").text().matches("last used").count(), 3);
+    assert_eq!(browsers[0].get("/account/security").text().matches("Unknown browser").count(), 3);
     browsers[1].post("/logout", &[("everywhere", "yes")]);
     assert!(browsers.iter_mut().all(|browser| browser.cookie.is_none() || !browser.is_in()));
     assert!(bob.is_in(), "other accounts are not affected");
