@@ -224,7 +224,7 @@ pub fn secrets(member: &LoggedIn, rule: RuleId, secrets: &[WebhookSecret]) -> Ma
                     "Copy the signing " (if is_one { "secret" } else { "secrets" }) " now: "
                     (if is_one { "it is" } else { "they are" }) " not shown again. Your receiver uses "
                     (if is_one { "it" } else { "them" }) " to "
-                    a href="/docs#webhooks" { "verify messages" } "."
+                    a href="/docs/reference/webhooks" { "verify messages" } "."
                     @if is_replaced { " For 24 hours, messages are also signed with the former one." }
                 }
                 @for (at, shown) in secrets.iter().enumerate() {

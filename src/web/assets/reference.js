@@ -14,8 +14,10 @@ function show() {
   for (const { code, text } of examples) code.textContent = filled(text, isKey ? key : "");
 }
 
-field.addEventListener("input", show);
-show();
+if (field) {
+  field.addEventListener("input", show);
+  show();
+}
 
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy-example]");

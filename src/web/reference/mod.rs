@@ -1,5 +1,5 @@
-//! `/docs`: the API reference, generated from the same tables and schemas as the OpenAPI document. It is
-//! rendered once.
+//! `/docs`: the API reference, generated from the same tables and schemas as the OpenAPI document: an index of
+//! operations, and a page for each group of them. The pages are rendered once.
 
 mod shape;
 mod webhooks;
@@ -7,6 +7,7 @@ mod webhooks;
 use std::sync::{Arc, OnceLock};
 
 use axum::Router;
+use axum::extract::Path;
 use axum::routing::get;
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
@@ -17,35 +18,77 @@ use crate::components::table;
 use crate::edge::operation::{
     Access, Content, Description, Group, Operation, Parameter, ParameterKind, ParameterPlace,
 };
+use crate::error::PageError;
 use crate::layout::{NavItem, Page};
+use crate::service::error::ApiError;
 use crate::viewer::Viewer;
 use crate::vocab::plan::Plan;
 
-/// Routes of the reference.
-pub fn routes(api: Description) -> Router<Web> {
-    // The part of the page that does not depend on the viewer.
-    let operations_html = Arc::new(OnceLock::new());
-    let page = async move |viewer: Viewer| {
-        show(&viewer, api, operations_html.get_or_init(|| operations(api).into_string()))
-    };
-    Router::new().route("/docs", get(page))
+/// Path of the pages below the index.
+const PAGES: &str = "/docs/reference";
+/// Pages without operations.
+const SCHEMAS: &str = "Schemas";
+const WEBHOOKS: &str = "Webhooks";
+
+/// The content of a page.
+struct Section {
+    title: &'static str,
+    html: String,
 }
 
-/// `GET /docs`.
-fn show(viewer: &Viewer, api: Description, operations_html: &str) -> Markup {
-    let plan = viewer.member.as_ref().map(|member| member.caller.plan);
+/// Routes of the reference.
+pub fn routes(api: Description) -> Router<Web> {
+    let sections = Arc::new(OnceLock::new());
+    let of_group = async move |viewer: Viewer, Path(sent): Path<String>| {
+        let sections: &Vec<Section> = sections.get_or_init(|| sections_of(api));
+        let section = sections.iter().find(|section| slug(section.title) == sent);
+        let section = section.ok_or(ApiError::NotFound)?;
+        Ok::<_, PageError>(show(&viewer, section.title, &PreEscaped(&section.html)))
+    };
+    let index = async move |viewer: Viewer| {
+        let plan = viewer.member.as_ref().map(|member| member.caller.plan);
+        show(&viewer, "API reference", &html! { (introduction(plan)) (index(api)) })
+    };
+    Router::new().route("/docs", get(index)).route("/docs/reference/{page}", get(of_group))
+}
+
+fn sections_of(api: Description) -> Vec<Section> {
+    let of_group = |group: Group| {
+        let content = html! {
+            h1 { (group.as_str()) }
+            (key_field())
+            @for operation in operations_in(api, group) { (described(api, operation)) }
+        };
+        Section { title: group.as_str(), html: content.into_string() }
+    };
+    let others = [
+        Section { title: WEBHOOKS, html: webhooks::section().into_string() },
+        Section { title: SCHEMAS, html: schemas(api).into_string() },
+    ];
+    Group::ALL.into_iter().map(of_group).chain(others).collect()
+}
+
+/// Renders a page, with links to all of them beside it.
+fn show(viewer: &Viewer, title: &str, content: &impl maud::Render) -> Markup {
+    let titles = Group::ALL.iter().map(|group| group.as_str()).chain([WEBHOOKS, SCHEMAS]);
+    let current = |here: &str| (here == title).then_some("page");
     let main = html! {
         div.reference {
-            (contents(api))
-            div {
-                (introduction(plan))
-                (PreEscaped(operations_html))
-                (webhooks::section())
+            nav.contents aria-label="API reference" {
+                ul {
+                    li { a href="/docs" aria-current=[current("API reference")] { "Overview" } }
+                    @for title in titles {
+                        li { a href=(path(title)) aria-current=[current(title)] { (title) } }
+                    }
+                    li { a href="/docs/getting-started" { "All documentation" } }
+                }
             }
+            div { (content) }
         }
     };
+    let title = if title == "API reference" { title.to_owned() } else { format!("API: {title}") };
     Page::new(
-        "API reference",
+        &title,
         "Endpoints, parameters, errors, webhooks and schemas of the dropdex JSON API.",
     )
     .at(NavItem::Reference)
@@ -54,32 +97,38 @@ fn show(viewer: &Viewer, api: Description, operations_html: &str) -> Markup {
     .show(Some(viewer), main)
 }
 
-fn contents(api: Description) -> Markup {
+/// Path of a page by its title.
+fn path(title: &str) -> String {
+    format!("{PAGES}/{}", slug(title))
+}
+
+fn slug(title: &str) -> String {
+    title.to_lowercase().replace(' ', "-")
+}
+
+/// Lists the operations by group.
+fn index(api: Description) -> Markup {
     html! {
-        nav.contents aria-label="On this page" {
-            ul {
-                li { a href="#start" { "Getting started" } }
-                li { a href="#limits" { "Rate limits" } }
-                li { a href="#errors" { "Errors" } }
-                @for group in Group::ALL {
-                    li {
-                        a href={ "#" (anchor(group)) } { (group.as_str()) }
-                        ul {
-                            @for operation in operations_in(api, group) {
-                                li { a href={ "#" (operation.id) } { (operation.summary) } }
+        @for group in Group::ALL {
+            section.group aria-labelledby=(slug(group.as_str())) {
+                h2 id=(slug(group.as_str())) { a href=(path(group.as_str())) { (group.as_str()) } }
+                ul.operations {
+                    @for operation in operations_in(api, group) {
+                        li id=(operation.id) {
+                            a href={ (path(group.as_str())) "#" (operation.id) } {
+                                (method(operation)) " " code { (operation.path) }
                             }
+                            " " (operation.summary)
                         }
                     }
                 }
-                li { a href="#webhooks" { "Webhooks" } }
-                li { a href="#shapes" { "Schemas" } }
             }
         }
     }
 }
 
-fn anchor(group: Group) -> String {
-    group.as_str().to_lowercase()
+fn method(operation: &Operation) -> Markup {
+    html! { span.method.(operation.method.to_lowercase()) { (operation.method) } }
 }
 
 fn operations_in(api: Description, group: Group) -> impl Iterator<Item = &'static Operation> {
@@ -100,16 +149,12 @@ fn introduction(plan: Option<Plan>) -> Markup {
                 "Send your API key with every request in the header "
                 code { "Authorization: Bearer ddx_…" } ". "
                 @match plan {
-                    None => { a href="/login?next=/account/api" { "Log in" } " or " a href="/signup" { "sign up" } " to get one." }
+                    None => { a href="/login?next=/account/security" { "Log in" } " or " a href="/signup" { "sign up" } " to get one." }
                     Some(plan) if plan < Plan::Pro => { "Your plan (" (plan.as_str()) ") does not include the JSON API. " a href="/account/plan" { "See your plan" } "." }
-                    Some(_) => { a href="/account/api" { "Create or replace your key" } ". It is shown once." }
+                    Some(_) => { a href="/account/security" { "Create or replace your key" } ". It is shown once." }
                 }
             }
-            div.field.key.needs-js {
-                label for="key" { "Insert your key into the examples" }
-                input #key type="password" autocomplete="off" spellcheck="false" placeholder="ddx_" aria-describedby="key-help";
-                p.help #key-help { "The key stays in this page. It is not sent or stored." }
-            }
+            (key_field())
             (example("curl -H \"Authorization: Bearer $DROPDEX_KEY\" \"$DROPDEX_URL/api/v1/drops?tld=com&max_len=8&limit=5\""))
         }
         section.panel #limits aria-labelledby="limits-title" {
@@ -155,22 +200,24 @@ const STATUSES: [(u16, &str); 10] = [
     (503, "Changes are currently refused or the server is not ready. Try again."),
 ];
 
-/// All operations and schemas.
-fn operations(api: Description) -> Markup {
+/// The field for the key, which a script inserts into the examples.
+fn key_field() -> Markup {
     html! {
-        @for group in Group::ALL {
-            section.group aria-labelledby=(anchor(group)) {
-                h2 id=(anchor(group)) { (group.as_str()) }
-                @for operation in operations_in(api, group) { (described(api, operation)) }
-            }
+        div.field.key.needs-js {
+            label for="key" { "Insert your key into the examples" }
+            input #key type="password" autocomplete="off" spellcheck="false" placeholder="ddx_" aria-describedby="key-help";
+            p.help #key-help { "The key stays in this page. It is not sent or stored." }
         }
-        section.group aria-labelledby="shapes" {
-            h2 #shapes { "Schemas" }
-            @for (name, schema) in shape::all((api.document)()) {
-                article.panel id=(shape::anchor(name)) {
-                    h3 { (name) }
-                    (shape::described(schema))
-                }
+    }
+}
+
+fn schemas(api: Description) -> Markup {
+    html! {
+        h1 { (SCHEMAS) }
+        @for (name, schema) in shape::all((api.document)()) {
+            article.panel id=(shape::anchor(name)) {
+                h2 { (name) }
+                (shape::described(schema))
             }
         }
     }
@@ -179,9 +226,9 @@ fn operations(api: Description) -> Markup {
 fn described(api: Description, operation: &Operation) -> Markup {
     html! {
         article.panel.operation id=(operation.id) {
-            h3 { (operation.summary) }
+            h2 { (operation.summary) }
             p.path {
-                span.method.(operation.method.to_lowercase()) { (operation.method) }
+                (method(operation))
                 " " code { (operation.path) }
                 @match operation.access {
                     Access::Everybody => { " " span.badge { "no key" } }
@@ -368,19 +415,22 @@ mod tests {
     use dropdex_http::description;
 
     #[test]
-    fn all_operations_are_listed_and_all_links_resolve() {
+    fn every_operation_has_a_place_and_every_link_a_target() {
         let api = description();
-        let page = html! {
-            (contents(api)) (introduction(None)) (operations(api)) (webhooks::section())
-        };
-        let page = page.into_string();
+        let sections = sections_of(api);
+        let index = html! { (introduction(None)) (index(api)) }.into_string();
+        let pages = sections.iter().map(|section| (path(section.title), &section.html));
+        let pages: Vec<_> = pages.chain([("/docs".to_owned(), &index)]).collect();
         for operation in api.operations {
-            assert!(page.contains(&format!("id=\"{}\"", operation.id)), "{}", operation.id);
+            let id = format!("id=\"{}\"", operation.id);
+            assert_eq!(pages.iter().filter(|(_, html)| html.contains(&id)).count(), 2, "{id}");
         }
         let mut links = 0;
-        for rest in page.split("href=\"#").skip(1) {
-            let target = rest.split('"').next().expect("an end");
-            assert!(page.contains(&format!("id=\"{target}\"")), "{target}");
+        for rest in pages.iter().flat_map(|(_, html)| html.split("href=\"/docs").skip(1)) {
+            let target = format!("/docs{}", rest.split('"').next().expect("an end"));
+            let (to, part) = target.split_once('#').unwrap_or((&target, ""));
+            let (_, html) = pages.iter().find(|(path, _)| path == to).expect(to);
+            assert!(part.is_empty() || html.contains(&format!("id=\"{part}\"")), "{target}");
             links += 1;
         }
         assert!(links > 2 * api.operations.len(), "{links}");

@@ -9,14 +9,14 @@ pub fn all(document: &Value) -> impl Iterator<Item = (&String, &Value)> {
     schemas.expect("the document has schemas").iter()
 }
 
-/// Anchor of a schema on the page.
+/// Anchor of a schema on its page.
 pub fn anchor(name: &str) -> String {
     format!("shape-{name}")
 }
 
 /// Link to a schema.
 pub fn link(name: &str) -> Markup {
-    html! { a href={ "#" (anchor(name)) } { (name) } }
+    html! { a href={ (super::path(super::SCHEMAS)) "#" (anchor(name)) } { (name) } }
 }
 
 /// Renders the description of a schema and its properties, values or variants.

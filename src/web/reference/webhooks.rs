@@ -27,29 +27,27 @@ const EXAMPLES: [Example; 4] = [
     },
 ];
 
-/// Renders the section of the page.
+/// Renders the page.
 pub fn section() -> Markup {
     html! {
-        section.group aria-labelledby="webhooks" {
-            h2 #webhooks { "Webhooks" }
-            div.panel {
-                p {
-                    "Webhooks follow the Standard Webhooks specification: a POST with the JSON body "
-                    code { "{\"type\", \"timestamp\", \"data\"}" } " with the headers "
-                    code { "webhook-id" } ", " code { "webhook-timestamp" } " and "
-                    code { "webhook-signature" } "."
-                }
-                p {
-                    "Anyone who knows your URL can call it, so verify the signature of the raw body with the secret ("
-                    code { "whsec_…" } ") that was shown when you saved the rule. "
-                    "A message may arrive twice with the same " code { "webhook-id" } ". "
-                    "Respond with 2xx within 15 seconds. Other responses are retried for a day, and 410 switches the channel off."
-                }
-                @for example in EXAMPLES.iter() {
-                    details {
-                        summary { (super::code_words(example.title)) }
-                        pre tabindex="0" role="group" aria-label=(example.title) { code { (example.code) } }
-                    }
+        h1 { (super::WEBHOOKS) }
+        div.panel {
+            p {
+                "Webhooks follow the Standard Webhooks specification: a POST with the JSON body "
+                code { "{\"type\", \"timestamp\", \"data\"}" } " with the headers "
+                code { "webhook-id" } ", " code { "webhook-timestamp" } " and "
+                code { "webhook-signature" } "."
+            }
+            p {
+                "Anyone who knows your URL can call it, so verify the signature of the raw body with the secret ("
+                code { "whsec_…" } ") that was shown when you saved the rule. "
+                "A message may arrive twice with the same " code { "webhook-id" } ". "
+                "Respond with 2xx within 15 seconds. Other responses are retried for a day, and 410 switches the channel off."
+            }
+            @for example in EXAMPLES.iter() {
+                details {
+                    summary { (super::code_words(example.title)) }
+                    pre tabindex="0" role="group" aria-label=(example.title) { code { (example.code) } }
                 }
             }
         }

@@ -343,7 +343,7 @@ fn a_secret_is_shown_once() {
     let page = ann.post("/alerts/new", &fields);
     page.assert_says(200, "not shown again");
     assert_eq!(page.header("cache-control"), Some("no-store"));
-    assert!(page.text.contains("href=\"/docs#webhooks\""));
+    assert!(page.text.contains("href=\"/docs/reference/webhooks\""));
     let secret = secret_of(&page);
     let id = between(&page.text, "class=\"button\" href=\"/alerts/", "\"").to_owned();
     // A second click or a reload shows the same rule and secret.
