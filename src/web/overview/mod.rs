@@ -58,13 +58,10 @@ async fn show_overview(State(web): State<Web>, viewer: Viewer) -> Result<Markup,
     let known = web.overview.get((index.manifest().generation, as_of)).is_some();
     let cost = if known { 0 } else { u32::MAX };
     let main = work::run(cost, move || Ok(web.overview.main(&index, as_of))).await?;
-    Ok(Page::new(
-        "Overview",
-        "Drops per day, by TLD and by score, and the best names of the latest list.",
-    )
-    .at(NavItem::Overview)
-    .styles(&["components.css", "overview.css"])
-    .show(Some(&viewer), PreEscaped(main.to_string())))
+    Ok(Page::new("Overview", "Drops per day, by TLD and by score, and the best names of tomorrow.")
+        .at(NavItem::Overview)
+        .styles(&["components.css", "overview.css"])
+        .show(Some(&viewer), PreEscaped(main.to_string())))
 }
 
 #[cfg(test)]

@@ -1,11 +1,14 @@
 //! Panels of the overview, each with a heading, a sentence, a chart and a table of the numbers.
 
+use chrono::Datelike as _;
 use maud::{Markup, html};
 
 use crate::components::Column::{Number, Text};
 use crate::components::{
-    self, columns, counted, date, date_text, grouped, name_linked, score, stage, table,
+    self, columns, counted, date, date_text, grouped, name_linked, score, signed, table,
 };
+use crate::drops::state::DropsParams;
+use crate::drops::why::why;
 use crate::index::Overview;
 use crate::index::filter::{AsOf, View};
 use crate::index::query::summary::{BANDS, DroppedOn};
@@ -18,8 +21,14 @@ use crate::vocab::stage::Stage;
 const TLDS: usize = 12;
 /// Width of a bin in the score distribution.
 const BIN: usize = 5;
-/// Series of the score bands from low to high; they come after the series of the TLDs.
-const SCORE_SERIES: [u8; 4] = [8, 9, 10, 11];
+/// Series of the score bands, from low to high.
+const SCORE_SERIES: [u8; 3] = [3, 4, 5];
+/// Series of the days.
+const COM: u8 = 0;
+const OTHERS: u8 = 1;
+const WEEKEND: u8 = 2;
+/// Lowest score in the distribution: most names have less, and would hide the others.
+const LEAST: usize = 40;
 
 /// Renders the content of the page.
 pub fn main(overview: &Overview<'_>, as_of: AsOf) -> Markup {
@@ -40,19 +49,35 @@ pub fn main(overview: &Overview<'_>, as_of: AsOf) -> Markup {
 
 fn tiles(overview: &Overview<'_>) -> Markup {
     const TILES: [(View, &str, &str); 5] = [
-        (View::Today, "/?view=today", "dropped today"),
+        (View::Today, "/?view=today", "left the zone today"),
         (View::Stage(Stage::Redemption), "/?stage=redemption", "in redemption"),
         (View::Stage(Stage::PendingDelete), "/?stage=pending-delete", "pending delete"),
-        (View::Stage(Stage::Catchable), "/?stage=catchable", "catchable"),
-        (View::Active, "/", "in the pipeline"),
+        (View::Stage(Stage::Catchable), "/?stage=catchable", "just dropped"),
+        (View::Active, "/?view=active", "in the whole pipeline"),
     ];
     html! {
         ul.tiles {
-            @for (pipeline, path, word) in TILES {
-                li { a href=(path) { b { (grouped(overview.total(pipeline).into())) } " " span { (word) } } }
+            @for (view, path, word) in TILES {
+                li {
+                    a href=(path) {
+                        b { (grouped(overview.total(view).into())) } " " span { (word) }
+                        @if view == View::Today { (since_last_week(overview.days())) }
+                    }
+                }
             }
         }
     }
+}
+
+/// Compares the last day with the same day of the week before.
+fn since_last_week(days: &[DroppedOn]) -> Markup {
+    let [.., before, _, _, _, _, _, _, last] = days else { return html! {} };
+    if before.total == 0 || last.total == 0 {
+        return html! {};
+    }
+    let change = (f64::from(last.total) / f64::from(before.total) - 1.0) * 100.0;
+    let weekday = before.date.date().format("%A");
+    html! { ", " (signed(change.round() as i32)) " % on last " (weekday) }
 }
 
 fn panel(id: &str, title: &str, text: &str, picture: &Markup, numbers: &Markup) -> Markup {
@@ -65,22 +90,30 @@ fn panel(id: &str, title: &str, text: &str, picture: &Markup, numbers: &Markup) 
 }
 
 fn per_day(overview: &Overview<'_>, today: Day) -> Markup {
-    let days = overview.days();
+    // The lists of today may not be here yet.
+    let days = match overview.days() {
+        [days @ .., DroppedOn { total: 0, .. }] => days,
+        days => days,
+    };
     let tlds: Vec<_> = overview.day_tlds().map(|tld| format!(".{}", to_unicode(tld))).collect();
-    let others = tlds.len() as u8;
-    let all: Vec<Bar> = days
-        .iter()
-        .map(|day| Bar {
-            label: day.date.to_string()[5..].to_owned(),
-            parts: (0..).zip(day.by_tld.iter().copied()).chain([(others, rest(day))]).collect(),
-        })
-        .collect();
+    let com = overview.day_tlds().position(|tld| tld == "com");
+    let bar = |day: &DroppedOn| {
+        let names = com.map_or(0, |com| day.by_tld[com]);
+        let is_weekend = day.date.date().weekday().number_from_monday() > 5;
+        let other = if is_weekend { WEEKEND } else { OTHERS };
+        Bar {
+            label: day.date.date().format("%-d %b").to_string(),
+            parts: vec![(COM, names), (other, day.total - names)],
+        }
+    };
+    let all: Vec<Bar> = days.iter().map(bar).collect();
     let text = days_summary(days, today);
     let picture = html! {
         (bars(&all, Direction::Up, Breadth::Whole, &text))
         ul.legend {
-            @for (number, tld) in tlds.iter().enumerate() { li { span.{ "series-" (number) } {} " " (tld) } }
-            li { span.{ "series-" (others) } {} " others" }
+            @for (series, word) in [(COM, ".com"), (OTHERS, "other TLDs"), (WEEKEND, "on a weekend")] {
+                li { span.{ "series-" (series) } {} " " (word) }
+            }
         }
     };
     let numbers = html! {
@@ -168,8 +201,8 @@ fn scores(overview: &Overview<'_>) -> Markup {
     let total: u32 = scores.iter().sum();
     let from = |least: usize| scores.get(least..).unwrap_or_default().iter().sum::<u32>();
     let text = format!(
-        "{} of the {} in the pipeline score 80 or more, {} score 60 or more.",
-        grouped(from(80).into()),
+        "{} of the {} in the pipeline score 90 or more, {} score 60 or more.",
+        grouped(from(90).into()),
         counted(total, "name"),
         grouped(from(60).into())
     );
@@ -183,7 +216,7 @@ fn scores(overview: &Overview<'_>) -> Markup {
         .collect();
     let numbers = html! {
         table {
-            (columns(&[Text("DQS"), Number("Names")]))
+            (columns(&[Text("Score"), Number("Names")]))
             tbody {
                 @for (least, most, count) in bins.iter().rev() {
                     tr {
@@ -200,7 +233,7 @@ fn scores(overview: &Overview<'_>) -> Markup {
 /// Returns the lowest score, highest score and number of names of each bin.
 fn bins(scores: &[u32]) -> Vec<(usize, usize, u32)> {
     let highest = scores.len().saturating_sub(1);
-    let bins = (0..highest).step_by(BIN);
+    let bins = (LEAST..highest).step_by(BIN);
     let bin = |least: usize| {
         // The last bin includes the highest score.
         let most = if least + BIN >= highest { highest } else { least + BIN - 1 };
@@ -209,44 +242,43 @@ fn bins(scores: &[u32]) -> Vec<(usize, usize, u32)> {
     bins.map(bin).collect()
 }
 
-/// Returns the series of a score, with the same bands as in lists.
+/// Returns the series of a score: the best hundredth, the best tenth, and the others.
 fn score_series(least: usize) -> u8 {
     match least {
-        80.. => SCORE_SERIES[3],
-        60.. => SCORE_SERIES[2],
-        40.. => SCORE_SERIES[1],
+        90.. => SCORE_SERIES[2],
+        60.. => SCORE_SERIES[1],
         _ => SCORE_SERIES[0],
     }
 }
 
 fn best(overview: &Overview<'_>, today: Day) -> Markup {
-    let newest = overview.newest();
+    let tomorrow = today.plus(1);
     let mut bands: Vec<Vec<Markup>> = BANDS.iter().map(|_| Vec::new()).collect();
-    overview.for_each_best(|band, drop, place| {
+    overview.for_each_best(|band, drop, _| {
         bands[band].push(html! {
             tr {
                 td { (name_linked(drop.name, drop.tld)) }
                 td { (score(drop.dqs)) }
-                td.where { (stage(place.stage, place.release.day, today)) }
+                td.where { (why(drop, &DropsParams::default())) }
             }
         });
     });
     html! {
         section.panel.best aria-labelledby="best" {
-            h2 #best { "Best of " (date(newest, today)) }
-            p { "Highest scores among the names that dropped on this day, by length." }
+            h2 #best { "Best of tomorrow" }
+            p { "Highest scores among the names that drop on " (date(tomorrow, today)) ", by length. " a href={ "/?release_from=" (tomorrow) "&release_to=" (tomorrow) } { "Show all" } }
             div.bands {
                 @for ((band, _), rows) in BANDS.iter().zip(&bands) {
                     @if !rows.is_empty() {
                         table {
                             caption { (band) " characters" }
-                            thead.hidden { tr { th scope="col" { "Name" } th scope="col" { "DQS" } th scope="col" { "Stage" } } }
+                            thead.hidden { tr { th scope="col" { "Name" } th scope="col" { "Score" } th scope="col" { "Why" } } }
                             tbody { @for row in rows { (row) } }
                         }
                     }
                 }
             }
-            @if bands.iter().all(Vec::is_empty) { p.soft { "No names to show for this day." } }
+            @if bands.iter().all(Vec::is_empty) { p.soft { "No known name drops tomorrow." } }
         }
     }
 }
@@ -262,13 +294,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_score_is_in_one_bin() {
+    fn every_score_from_40_is_in_one_bin() {
         let scores: Vec<u32> = (0..=100).collect();
         let bins = bins(&scores);
-        assert_eq!(bins.len(), 20);
-        assert_eq!(bins.iter().map(|bin| bin.2).sum::<u32>(), 5_050);
-        assert_eq!(bins[0], (0, 4, 10));
-        assert_eq!(bins[19], (95, 100, 585));
+        assert_eq!(bins.len(), 12);
+        assert_eq!(bins.iter().map(|bin| bin.2).sum::<u32>(), 4_270);
+        assert_eq!(bins[0], (40, 44, 210));
+        assert_eq!(bins[11], (95, 100, 585));
     }
 
     #[test]
