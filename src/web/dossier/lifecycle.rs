@@ -2,15 +2,14 @@
 
 use maud::{Markup, html};
 
-use crate::components::{HELD_AGAIN, date, date_text, exit_word, return_words, stage_word};
+use crate::components::{
+    HELD_AGAIN, counted, date, date_text, exit_word, return_words, share, stage_word, upper_first,
+};
 use crate::index::EarlierDrop;
 use crate::index::filter::AsOf;
 use crate::index::query::rows::Lifecycle;
 use crate::vocab::day::Day;
 use crate::vocab::stage::Stage;
-
-/// Width of the chart in SVG units.
-const WIDTH: i32 = 1000;
 
 /// The days that a name spends in one stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,14 +32,18 @@ pub fn timeline(drop: &Lifecycle, as_of: AsOf) -> Markup {
     }
     let spans = spans(drop, as_of);
     let (first, last) = frame(&spans, today);
-    let days = last.days_since(first).max(1);
-    let x = |day: Day| day.days_since(first) * WIDTH / days;
+    let part = |from: Day, to: Day| {
+        let days = |from: Day, to: Day| to.days_since(from).max(0) as u32;
+        share(days(from, to), days(first, last))
+    };
     html! {
-        svg.timeline viewBox={ "0 0 " (WIDTH) " 40" } preserveAspectRatio="none" role="img" aria-labelledby="timeline-text" {
+        div.timeline role="img" aria-labelledby="timeline-text" {
             @for span in &spans {
-                rect.(span.stage.as_str()) x=(x(span.from)) y="12" width=(x(span.to) - x(span.from)) height="16" {}
+                @let word = upper_first(stage_word(span.stage));
+                @let days = counted(span.to.days_since(span.from) as u32, "day");
+                span.(span.stage.as_str()).(part(span.from, span.to)) title={ (word) ", " (days) } { (word) span { ", " (days) } }
             }
-            rect.today x=(x(today) - 2) y="2" width="4" height="36" {}
+            b.now.(part(first, today)) { "Today" }
         }
         p #timeline-text.hidden { (summary(drop, as_of)) }
         ol.milestones { @for milestone in milestones(drop, as_of) { (milestone.shown(today)) } }
@@ -88,7 +91,7 @@ fn spans(drop: &Lifecycle, as_of: AsOf) -> Vec<Span> {
 fn frame(spans: &[Span], today: Day) -> (Day, Day) {
     let first = spans.iter().map(|span| span.from).min().map_or(today, |first| first.min(today));
     let last = spans.iter().map(|span| span.to).max().map_or(today, |last| last.max(today));
-    (first.plus(-1), last)
+    (first, last)
 }
 
 /// Returns the text alternative of the chart.
@@ -106,7 +109,7 @@ fn summary(drop: &Lifecycle, as_of: AsOf) -> String {
     format!("{} on {dropped}, now {word}; {frees}.", exit_word(drop))
 }
 
-/// A date in the lifecycle, or today.
+/// A date in the lifecycle.
 struct Milestone {
     class: &'static str,
     word: &'static str,
@@ -125,7 +128,7 @@ impl Milestone {
     }
 }
 
-/// Returns the dates of a drop and today, in order.
+/// Returns the dates of a drop, in order.
 fn milestones(drop: &Lifecycle, as_of: AsOf) -> Vec<Milestone> {
     let milestone = |class, word, day| Milestone { class, word, day };
     let leaves = drop.release.day.plus(as_of.catch_days.into());
@@ -135,9 +138,6 @@ fn milestones(drop: &Lifecycle, as_of: AsOf) -> Vec<Milestone> {
     }
     all.push(milestone("catchable", "Drops", drop.release.day));
     all.push(milestone("released", "Leaves the list", leaves));
-    if all.iter().all(|known| known.day != as_of.today) {
-        all.push(milestone("today", "Today", as_of.today));
-    }
     all.sort_by_key(|milestone| milestone.day);
     all
 }

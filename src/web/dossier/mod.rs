@@ -23,8 +23,9 @@ use maud::{Markup, html};
 use crate::Web;
 use crate::accounts::{UserData, WatchDetails};
 use crate::components::{
-    History, actions, bell_choice, countdown, counted, date, dossier_path, grouped, name,
-    name_linked, panel, part_bars, query, score, standing, typo_of, upper_first, watch_form,
+    History, actions, bell_choice, countdown, counted, date, dossier_path, grouped, language, name,
+    name_linked, panel, part_bars, query, rarity, score, standing, typo_of, upper_first,
+    watch_form,
 };
 use crate::error::{PageError, sentence};
 use crate::fragment::{self, Wanted};
@@ -87,6 +88,7 @@ async fn find_domain(
     let (index, as_of) = (web.app.live.current(), web.app.as_of(viewer.now));
     let owned = viewer.member.as_ref().map(|member| web.user_data(member));
     let account = viewer.member.as_ref().map(|member| member.caller.account);
+    let is_alone = viewer.member.as_ref().is_some_and(|member| member.is_owner);
     let cost = cost_us(&[sent]);
     let (status, page) = work::run(cost, move || {
         let known = Known::find(&index, &domain, as_of);
@@ -130,6 +132,7 @@ async fn find_domain(
             links,
             outcome,
             expected,
+            is_alone,
             own_comparables: own_comparables.unwrap_or_default(),
             comparables: comparables.unwrap_or_default(),
             facts: facts::section(
@@ -205,6 +208,8 @@ struct DossierPage<'a> {
     /// Outcomes of names like this one, in a sentence.
     outcome: Option<String>,
     expected: Option<String>,
+    /// Whether the viewer is the only user of the server.
+    is_alone: bool,
     /// Sales in the viewer's own files.
     own_comparables: Vec<Comparables<'a>>,
     /// Sales in the operator's files.
@@ -223,16 +228,17 @@ impl DossierPage<'_> {
                     (self.first())
                     (self.score(&siblings))
                     (comparables::section(&self.own_comparables, &self.comparables, self.max_bid(), self.as_of.today))
+                    (self.outcomes())
                     (self.facts)
-                    (self.siblings(&siblings))
+                    (self.popularity())
                 }
                 div.side {
                     (self.watching())
                     (self.open_at())
+                    (self.siblings(&siblings))
                     (self.history())
-                    (self.popularity())
-                    @if self.known.profile().is_some() { (votes.section(self.domain)) }
-                    (self.signals())
+                    // Who is alone has no one to compare votes with.
+                    @if self.known.profile().is_some() && !self.is_alone { (votes.section(self.domain)) }
                 }
             }
             (watch_form(&dossier_path(self.domain.as_str())))
@@ -283,14 +289,16 @@ impl DossierPage<'_> {
     fn head(&self) -> Markup {
         let (domain, text) = (self.domain, self.domain.as_str());
         let (word, links) = self.way_to_get();
-        let has_links = links.iter().any(|it| it.address(domain).is_some());
+        let first = self.served(links).into_iter().next();
         html! {
             div.head.title {
                 h1 { (name(text, domain.tld())) }
                 div.actions {
                     (actions(self.owned, domain, &dossier_path(text)))
                     button.act.needs-js type="button" data-share=(text) { "Share" }
-                    @if has_links { a.act.main href="#open-at" { (word) } }
+                    @if let Some((link, address)) = first {
+                        a.act.main href=(address) target="_blank" rel="noreferrer noopener" { (word) " " @if word == "Backorder" { "at " } (link.name) }
+                    }
                 }
             }
             @if self.is_prohibited() {
@@ -309,12 +317,8 @@ impl DossierPage<'_> {
                 div.cells {
                     div.cell.big {
                         h2 { "Score" }
-                        p.value { (score(dqs)) }
+                        p.value { (score(dqs)) " " span.rarity { (rarity(dqs)) } }
                         p.detail { (explanation) }
-                        @if let Some(outcome) = &self.outcome {
-                            p.detail.outcome { (outcome) " " a href="/docs/outcomes" { "How it is counted" } }
-                        }
-                        @if let Some(expected) = &self.expected { p.detail.outcome { (expected) } }
                     }
                     div.cell { h2 { "Drops" } (self.release()) }
                     div.cell { h2 { "Registry (RDAP)" } (self.registry.cell(self.domain, self.drop().map(|drop| drop.release.day), self.owned.is_some(), self.now)) }
@@ -373,9 +377,23 @@ impl DossierPage<'_> {
             details.parts-of {
                 summary { "Show the parts" }
                 (points::table(signals))
+                (self.signals())
             }
         };
         panel("score-title", &format!("Why {}", dqs.points()), content)
+    }
+
+    /// Renders what became of names like this one.
+    fn outcomes(&self) -> Markup {
+        let sentences: Vec<_> = self.outcome.iter().chain(&self.expected).collect();
+        if sentences.is_empty() {
+            return html! {};
+        }
+        let content = html! {
+            @for sentence in sentences { p.outcome { (sentence) } }
+            p.soft { a href="/docs/outcomes" { "How it is counted" } }
+        };
+        panel("outcomes-title", "What became of names like it", content)
     }
 
     /// Renders the viewer's notes on the name.
@@ -416,19 +434,28 @@ impl DossierPage<'_> {
         panel("watching", title, content)
     }
 
-    /// Renders links to other sites, with the venue noted in the watchlist first.
-    fn open_at(&self) -> Markup {
+    /// Whether a link leads to the venue noted in the watchlist.
+    fn is_venue(&self, link: &Link) -> bool {
         let venue = self.watched.as_ref().and_then(|it| it.details().venue.as_deref());
-        let is_venue =
-            |link: &Link| venue.is_some_and(|venue| venue.eq_ignore_ascii_case(&link.name));
+        venue.is_some_and(|venue| venue.eq_ignore_ascii_case(&link.name))
+    }
+
+    /// Returns the links that serve the name, with their addresses: the noted venue first.
+    fn served<'a>(&self, links: &'a [Link]) -> Vec<(&'a Link, String)> {
+        let address = |link: &'a Link| Some((link, link.address(self.domain)?));
+        let mut served: Vec<_> = links.iter().filter_map(address).collect();
+        served.sort_by_key(|(link, _)| !self.is_venue(link));
+        served
+    }
+
+    /// Renders links to other sites.
+    fn open_at(&self) -> Markup {
         let group = |word: &str, links: &[Link]| {
-            let mut served: Vec<_> =
-                links.iter().filter_map(|link| Some((link, link.address(self.domain)?))).collect();
-            served.sort_by_key(|(link, _)| !is_venue(link));
+            let served = self.served(links);
             html! {
                 @if !served.is_empty() {
                     dt { (word) }
-                    dd { @for (link, address) in &served { a.out.on[is_venue(link)] href=(address) target="_blank" rel="noreferrer noopener" { (link.name) } " " } }
+                    dd { @for (link, address) in &served { a.out.on[self.is_venue(link)] href=(address) target="_blank" rel="noreferrer noopener" { (link.name) } " " } }
                 }
             }
         };
@@ -485,21 +512,20 @@ impl DossierPage<'_> {
     }
 
     fn siblings(&self, Siblings { best: siblings, total, .. }: &Siblings) -> Markup {
+        if siblings.is_empty() {
+            return html! {};
+        }
         let label = self.domain.label();
         // An adult label is found only by a search that includes adult names.
         let text = format!("{label}.");
         let all = query::with(&[("q", &text), ("adult", "include")], "/search");
         let content = html! {
-            @if siblings.is_empty() {
-                p.soft { "No other TLDs in our data." }
-            } @else {
-                table.siblings {
-                    thead { tr { th scope="col" { "Name" } th scope="col" { "Score" } th scope="col" { "State" } } }
-                    tbody { @for sibling in siblings { (sibling_row(sibling, label, self.as_of.today)) } }
-                }
-                @if *total as usize > siblings.len() {
-                    p { a href=(all) { "Show all " (counted(*total, "name")) } }
-                }
+            table.siblings {
+                thead { tr { th scope="col" { "Name" } th scope="col" { "Score" } th scope="col" { "Registry" } } }
+                tbody { @for sibling in siblings { (sibling_row(sibling, label, self.as_of.today)) } }
+            }
+            @if *total as usize > siblings.len() {
+                p { a href=(all) { "Show all " (counted(*total, "name")) } }
             }
         };
         panel("siblings-title", "Same name in other TLDs", content)
@@ -508,10 +534,10 @@ impl DossierPage<'_> {
     fn signals(&self) -> Markup {
         let (_, _, signals) = self.known.scored();
         let words: Vec<&str> = signals.words.iter().collect();
-        let facts = html! {
+        html! {
             dl.facts {
                 dt { "Words" } dd { bdi { (words.join(" · ")) } }
-                dt { "Language" } dd { (signals.language.map_or("unknown", language)) }
+                dt { "Language" } dd { (signals.language.map_or_else(|| "unknown".to_owned(), language)) }
                 dt { "Length" } dd { (self.domain.length()) " characters, length band " (signals.length_band) }
                 dt { "Dictionary" } dd { (signals.dictionary_quality.get()) " of 100" }
                 dt { "Pronounceability" } dd { (signals.pronounceability.get()) " of 100" }
@@ -520,8 +546,7 @@ impl DossierPage<'_> {
                 dt { "Registered in" } dd { (counted(signals.tld_spread, "TLD")) }
                 dt { "Scorer" } dd { "version " (signals.scorer_version) }
             }
-        };
-        panel("signals-title", "Score details", facts)
+        }
     }
 }
 
@@ -538,25 +563,4 @@ fn sibling_row(sibling: &Sibling, label: &str, today: Day) -> Markup {
 
 fn day_of(at: UnixMs, today: Day) -> Day {
     Day::from_instant(at.instant()).unwrap_or(today)
-}
-
-/// English name of an ISO 639-1 code. Returns the code itself for other languages.
-fn language(code: &'static str) -> &'static str {
-    const LANGUAGES: [(&str, &str); 14] = [
-        ("en", "English"),
-        ("de", "German"),
-        ("fr", "French"),
-        ("es", "Spanish"),
-        ("it", "Italian"),
-        ("nl", "Dutch"),
-        ("pl", "Polish"),
-        ("pt", "Portuguese"),
-        ("sv", "Swedish"),
-        ("da", "Danish"),
-        ("no", "Norwegian"),
-        ("fi", "Finnish"),
-        ("cs", "Czech"),
-        ("tr", "Turkish"),
-    ];
-    LANGUAGES.iter().find(|(known, _)| *known == code).map_or(code, |(_, name)| name)
 }

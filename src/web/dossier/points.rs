@@ -3,8 +3,7 @@
 use maud::{Markup, html};
 
 use crate::components::Column::{Hidden, Number, Text};
-use crate::components::{columns, counted, part_bar, parts_of, signed, upper_first};
-use crate::dossier::language;
+use crate::components::{columns, counted, language, part_bar, parts_of, signed, upper_first};
 use crate::index::query::profile::Siblings;
 use crate::scorer::{Cap, Signals};
 use crate::vocab::name::{DomainName, to_unicode};
