@@ -6,8 +6,8 @@ use crate::accounts::UserData;
 use crate::components::ANONYMOUS_DEPTH;
 use crate::components::Column::{Hidden, Text};
 use crate::components::{
-    self, actions_cell, columns, counted, date, dossier_path, log_in_for_more, name_linked, query,
-    score, standing,
+    self, columns, copy_and_log, counted, date, dossier_path, log_in_for_more, name_linked, query,
+    score, standing, watch_star,
 };
 use crate::index::SearchPage;
 use crate::index::query::rows::Lifecycle;
@@ -19,11 +19,11 @@ use crate::vocab::name::DomainName;
 
 /// The views: label, `stage` and `view`.
 const PARTS: [(&str, &str, &str); 6] = [
-    ("All", "", ""),
-    ("Active", "", "active"),
-    ("Catchable", "catchable", ""),
+    ("All stages", "", ""),
+    ("Whole pipeline", "", "active"),
+    ("Just dropped", "catchable", ""),
     ("Pending delete", "pending-delete", ""),
-    ("Redemption", "redemption", ""),
+    ("In redemption", "redemption", ""),
     ("Released", "released", ""),
 ];
 
@@ -113,7 +113,7 @@ fn table(asked: &Search, found: &SearchPage<'_>, owned: Option<&UserData>, today
     html! {
         table.results {
             caption.hidden { "Search results, exact matches first, then by score" }
-            (columns(&[Text("Name"), Text("DQS"), Text("Stage"), Text("Last drop"), Hidden("Actions")]))
+            (columns(&[Hidden("Watch"), Text("Name"), Text("Score"), Text("Why"), Text("Registry"), Text("Last drop"), Hidden("Actions")]))
             tbody { @for row in &rows { (row) } }
         }
     }
@@ -129,16 +129,15 @@ fn row(
 ) -> Markup {
     html! {
         tr {
-            th scope="row" {
-                (name_linked(result.domain, result.tld))
-                @if let Some(drop) = &result.latest_drop { p.why { (drop.explanation) } }
-            }
+            td.star { (watch_star(owned, result.domain, result.tld, next)) }
+            th scope="row" { (name_linked(result.domain, result.tld)) }
             td.dqs { (score(dqs)) }
+            td.why { @if let Some(drop) = &result.latest_drop { (drop.explanation) } }
             td.where { (standing(place, result.current_status == Status::Registered, today)) }
             td.last data-label="Last drop" {
                 @if let Some(place) = place { (date(place.dropped, today)) } @else { span.soft { "–" } }
             }
-            (actions_cell(owned, result.domain, result.tld, next))
+            td.actions { (copy_and_log(result.domain)) }
         }
     }
 }
