@@ -56,10 +56,10 @@ impl Columns {
     }
 }
 
-/// The default: why, length, other TLDs, release and state.
+/// The default: why, length, release and state.
 impl Default for Columns {
     fn default() -> Columns {
-        let columns = [Column::Why, Column::Length, Column::Tlds, Column::Due, Column::State];
+        let columns = [Column::Why, Column::Length, Column::Due, Column::State];
         Columns(columns.to_vec())
     }
 }

@@ -84,7 +84,7 @@ async fn show(names: FeedSubject, RawQuery(query): RawQuery) -> Markup {
                 "A feed has a secret address. Anyone who knows it can read these names, and nothing else."
             }
             @if let Some(created) = created {
-                p { "There is a feed since " time datetime=(created) { (created) } ". Its addresses were shown once." }
+                p { "There is a feed since " (created.date().format("%-d %b %Y")) ". Its addresses were shown once." }
                 form.inline method="post" action=(names.path) data-confirm="The current addresses stop working. Create new ones?" {
                     button type="submit" { "Create new addresses" }
                 }

@@ -65,13 +65,14 @@ pub async fn path_param<T>(
 
 /// Formats a time to the minute.
 pub fn instant(at: UnixMs) -> Markup {
-    let text = at.instant().format("%Y-%m-%d %H:%M");
-    html! { time datetime=(at) { (text) } }
+    let exact = at.instant().format("%Y-%m-%d %H:%M UTC");
+    html! { time datetime=(at) title=(exact) { (at.instant().format("%-d %b %Y, %H:%M")) } }
 }
 
 /// Formats the date of a time.
 pub fn day(at: UnixMs) -> Markup {
-    html! { time datetime=(at) { (at.instant().format("%Y-%m-%d")) } }
+    let exact = at.instant().format("%Y-%m-%d");
+    html! { time datetime=(at) title=(exact) { (at.instant().format("%-d %b %Y")) } }
 }
 
 /// Content of an empty cell.

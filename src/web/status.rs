@@ -15,7 +15,7 @@ use maud::{Markup, html};
 
 use crate::Web;
 use crate::accounts::Queues;
-use crate::components::{counted, grouped, panel};
+use crate::components::{counted, date, grouped, panel};
 use crate::edge::local::{Local, judge};
 use crate::error::PageError;
 use crate::index::Index;
@@ -215,7 +215,7 @@ fn main(service: &Service<'_>, totals: &StatusTotals, is_owner: bool) -> Markup 
             p.soft { "As of " (time_of(service.now)) }
         }
         @if problems.is_empty() {
-            p.notice { strong { "All systems operational." } " Data is fresh, changes are saved and alerts are sent." }
+            p.notice { strong { "Everything that is switched on works." } " Lists are fresh and changes are saved." (off(service.app)) }
         } @else {
             @for problem in &problems { p.problem { (problem) } }
         }
@@ -225,8 +225,16 @@ fn main(service: &Service<'_>, totals: &StatusTotals, is_owner: bool) -> Markup 
             (service_panel(service))
         }
         (sources_table(service, is_owner))
-        (lists_table(&totals.lists))
+        (lists_table(&totals.lists, Day::nearest(service.now)))
     }
+}
+
+/// Says what the operator has not switched on.
+fn off(app: &App) -> Markup {
+    let (has_checks, has_mail) = (app.reach.checks.is_some(), app.reach.channels.email);
+    let off = [(has_checks, "registry checks"), (has_mail, "e-mail")];
+    let off: Vec<_> = off.iter().filter(|(is_on, _)| !is_on).map(|(_, word)| *word).collect();
+    html! { @if !off.is_empty() { " Off on this server: " (off.join(" and ")) "." } }
 }
 
 /// Renders the enabled sources. Reasons of problems may contain paths, so they are shown only to the
@@ -297,8 +305,7 @@ fn data_panel(service: &Service<'_>, totals: &StatusTotals) -> Markup {
     let manifest = service.index.manifest();
     let today = Day::from_instant(service.now).unwrap_or_else(|| service.app.clock.today());
     let newest_drop = service.index.newest_drop_date(today);
-    let day_or_none =
-        |day: Option<Day>| day.map_or_else(none_yet, |day| html! { time datetime=(day) { (day) } });
+    let day_or_none = |day: Option<Day>| day.map_or_else(none_yet, |day| date(day, today));
     let newest_drop = day_or_none(newest_drop);
     let facts = html! {
         dl.facts {
@@ -363,7 +370,7 @@ fn queues_panel(service: &Service<'_>) -> Markup {
     let (lists, queues) = (service.index.manifest().batches, service.queues);
     let matching = match service.app.store.watermark() {
         Some(mark) if mark.batch >= lists => {
-            html! { span.badge.good { "up to date" } " through list " (mark.batch) }
+            html! { "up to date through list " (mark.batch) }
         }
         Some(mark) => {
             html! { span.badge.warn { "working" } " at list " (mark.batch) " of " (lists) }
@@ -375,7 +382,11 @@ fn queues_panel(service: &Service<'_>) -> Markup {
             dt { "Alert matching" } dd { (matching) }
             dt { "Deliveries queued" } dd { (waiting(queues, service.now)) }
             dt { "Watched names" } dd { (grouped(queues.watched as u64)) }
-            dt { "Awaiting first check" } dd { (grouped(queues.unseen as u64)) " names" }
+            dt { "Awaiting first check" }
+            dd {
+                @if service.app.reach.checks.is_some() { (grouped(queues.unseen as u64)) " names" }
+                @else { "checks are off on this server" }
+            }
             @if let Some(archive) = &service.app.reach.archive {
                 dt { "Web archive" } dd { (questions(*archive.progress())) }
             }
@@ -396,7 +407,7 @@ fn questions(progress: Progress) -> Markup {
 
 /// Renders the number of queued deliveries, and the delay of the first.
 fn waiting(queues: &Queues, now: DateTime<Utc>) -> Markup {
-    let Some(due) = queues.first_due else { return html! { span.badge.good { "none" } } };
+    let Some(due) = queues.first_due else { return html! { "none" } };
     let due_in = due.instant() - now;
     html! {
         @if late(queues, now) { span.badge.bad { "late" } " " }
@@ -413,7 +424,7 @@ fn service_panel(service: &Service<'_>) -> Markup {
     let app = service.app;
     let uptime = TimeDelta::from_std(app.status.started.elapsed()).unwrap_or(TimeDelta::MAX);
     let changes = match &service.journal_problem {
-        None => html! { span.badge.good { "saved" } " to disk before each response" },
+        None => html! { "saved to disk before each response" },
         Some(_) => html! { span.badge.bad { "refused" } " reading works" },
     };
     let facts = html! {
@@ -428,7 +439,7 @@ fn service_panel(service: &Service<'_>) -> Markup {
     panel("service", "Service", facts)
 }
 
-fn lists_table(lists: &[(Day, u32)]) -> Markup {
+fn lists_table(lists: &[(Day, u32)], today: Day) -> Markup {
     let newest_first = || lists.iter().enumerate().rev().take(LISTS_SHOWN);
     let most = newest_first().map(|(_, list)| list.1).max().unwrap_or(0);
     html! {
@@ -460,7 +471,7 @@ fn lists_table(lists: &[(Day, u32)]) -> Markup {
                             @for (at, &(day, drops)) in newest_first() {
                                 tr {
                                     th.number scope="row" { (at + 1) }
-                                    td { time datetime=(day) { (day) } }
+                                    td { (date(day, today)) }
                                     td.number { (grouped(drops.into())) }
                                     td.share aria-hidden="true" { (bar(drops, most)) }
                                 }
@@ -488,9 +499,7 @@ fn none_yet() -> Markup {
 }
 
 fn time_of(instant: DateTime<Utc>) -> Markup {
-    html! {
-        time datetime=(UnixMs::from_instant(instant)) { (instant.format("%Y-%m-%d %H:%M UTC")) }
-    }
+    html! { (crate::owned::instant(UnixMs::from_instant(instant))) " UTC" }
 }
 
 /// Formats a duration in its two largest units.

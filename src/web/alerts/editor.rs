@@ -103,7 +103,7 @@ impl Editor<'_> {
                 legend { "Names" }
                 (self.field("tld", "TLDs").help(&tlds_help).input(&form.shown("tld"), Input { placeholder: Some("com, net, co.uk"), ..text }))
                 div.pair {
-                    (self.field("min_dqs", "Minimum score").help("DQS, 0 to 100.").input(form.text("min_dqs"), number((0, 100))))
+                    (self.field("min_dqs", "Minimum score").help("0 to 100.").input(form.text("min_dqs"), number((0, 100))))
                     (self.field("max_len", "Maximum length").help("Characters before the first dot.").input(form.text("max_len"), number((1, u32::from(LABEL_CHARS_MAX)))))
                 }
                 (self.field("q", "Contains").help("Text anywhere in the name.").input(form.text("q"), Input { longest: Some(SUBSTRING_CHARS_MAX), ..text }))

@@ -49,7 +49,8 @@ impl RuleStanding {
     /// Renders the state as a badge.
     pub fn badge(self) -> Markup {
         let (class, word) = match self {
-            RuleStanding::Working => ("good", "active"),
+            // What is normal needs no colour.
+            RuleStanding::Working => return html! { span.soft { "active" } },
             RuleStanding::Paused => ("", "paused"),
             RuleStanding::BeyondPlan => ("warn", "over plan limit"),
             RuleStanding::WithoutChannel => ("bad", "no active channel"),
@@ -172,7 +173,7 @@ pub fn channels(rule: &Rule, owned: &UserData, plan: Plan) -> Markup {
 /// Renders the status of a delivery as a badge.
 pub fn status(delivery: &Delivery) -> Markup {
     let (class, word) = match delivery.status {
-        DeliveryStatus::Delivered => ("good", "delivered"),
+        DeliveryStatus::Delivered => return html! { span.soft { "delivered" } },
         DeliveryStatus::Failed => ("bad", "failed"),
         DeliveryStatus::Pending { .. } if delivery.attempts > 0 => ("warn", "retrying"),
         DeliveryStatus::Pending { .. } => ("info", "queued"),

@@ -22,6 +22,8 @@ const BARS: (u32, u32, u32) = (48, 8, 2);
 
 /// Matches of a form.
 pub struct Preview {
+    /// Whether no filter narrows the lists.
+    is_unfiltered: bool,
     /// Names that match today.
     matches: u32,
     today: Day,
@@ -40,6 +42,7 @@ pub async fn preview(web: &Web, now: Now, form: &RuleForm) -> Result<Preview, Ap
     form.check()?;
     let (index, as_of) = (web.app.live.current(), web.app.as_of(now));
     let (state, app) = (form.state(), web.app.clone());
+    let is_unfiltered = !state.is_filtered();
     work::run_or_scan(state.reads_text(), index.preview_cost_us(as_of), move || {
         let filter = Conditions::of_form(state.parameters(), as_of.today)?;
         let mut query = filter.rule(as_of.today)?;
@@ -47,7 +50,7 @@ pub async fn preview(web: &Web, now: Now, form: &RuleForm) -> Result<Preview, Ap
         let preview = index.preview_moving(&query, filter.releases(&query), as_of)?;
         let samples = matched_samples(&preview, &index, as_of);
         let (matches, latest, per_day) = (preview.today, preview.latest, preview.per_day);
-        Ok(Preview { matches, today: as_of.today, per_day, latest, samples })
+        Ok(Preview { is_unfiltered, matches, today: as_of.today, per_day, latest, samples })
     })
     .await
 }
@@ -92,6 +95,9 @@ impl Preview {
     fn shown(&self) -> Markup {
         let names = |number| counted(number, "name");
         html! {
+            @if self.is_unfiltered {
+                p.hint { "Choose one filter first: this rule sends every name of every list." }
+            }
             p.figure { b { (grouped(self.matches.into())) } " " (if self.matches == 1 { "name matches today" } else { "names match today" }) }
             @if !self.per_day.is_empty() { (self.chart()) }
             @if self.samples.is_empty() {

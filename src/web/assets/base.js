@@ -79,6 +79,17 @@ document.addEventListener("click", (event) => {
   });
 });
 
+// Menus close on Escape and on a click elsewhere.
+document.addEventListener("click", (event) => {
+  for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
+});
+document.addEventListener("keydown", (event) => {
+  const menu = event.key === "Escape" && document.querySelector("details.menu[open]");
+  if (!menu) return;
+  menu.open = false;
+  menu.querySelector("summary").focus();
+});
+
 document.addEventListener("submit", (event) => {
   const question = event.target.dataset?.confirm;
   if (question && !window.confirm(question)) event.preventDefault();

@@ -18,6 +18,7 @@ use crate::service::app::Now;
 use crate::viewer::Viewer;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::language::LanguageCode;
 use crate::vocab::name::{DomainName, to_unicode};
 use crate::vocab::outcome::{Completeness, Return, ReturnTime};
 use crate::vocab::release_time::{Release, ReleaseTime};
@@ -29,7 +30,7 @@ pub use bell::{bell, bell_choice, kind_word};
 pub use fact::fact_value;
 pub use history::{History, exit_word, seen_basis, seen_class, seen_word};
 pub use name::{dossier_path, name, name_linked, row_header};
-pub use parts::{part_bar, part_bars, parts_of, signed};
+pub use parts::{cap_word, part_bar, part_bars, parts_of, signed};
 pub use table::{Column, columns, table};
 
 /// Renders a panel with its title, whose ID is `title_id`.
@@ -42,16 +43,19 @@ pub fn panel(title_id: &str, title: &str, content: Markup) -> Markup {
     }
 }
 
-/// Renders a score as a number and five bars.
+/// Renders a score on the ground of its class.
 pub fn score(dqs: Dqs) -> Markup {
-    html! { b.score.(score_share(dqs)) { (dqs.points()) } }
+    html! { b.score.{ "t" (dqs.class()) } { (dqs.points()) } }
 }
 
-/// Returns the [`share`] of the five bars that a score fills: each bar is worth 20 points.
-pub fn score_share(dqs: Dqs) -> String {
-    let points = u32::from(dqs.points());
-    // A bar is 8 pixels wide, with gaps of 2. The last bar is partly filled.
-    share(points / 20 * 10 + points % 20 * 8 / 20, 48)
+/// English name of an ISO 639-1 code; the code itself for languages without a dictionary.
+pub fn language(code: &str) -> String {
+    code.parse::<LanguageCode>().map_or_else(|_| code.to_owned(), |it| format!("{it:?}"))
+}
+
+/// Says how rare a score is: `1 in 370`. Empty below the best tenth.
+pub fn rarity(dqs: Dqs) -> String {
+    dqs.one_in().map(|names| format!("1 in {}", grouped(names.into()))).unwrap_or_default()
 }
 
 /// Returns the class of a bar that fills a part of its width, in percent: `p0` to `p100`. The content
@@ -146,7 +150,7 @@ pub fn stage_word(stage: Stage) -> &'static str {
     match stage {
         Stage::Redemption => "redemption",
         Stage::PendingDelete => "pending delete",
-        Stage::Catchable => "catchable",
+        Stage::Catchable => "just dropped",
         Stage::Released => "released",
     }
 }
@@ -182,8 +186,8 @@ pub fn standing(drop: Option<&Lifecycle>, held: bool, today: Day) -> Markup {
             span.frees { "dropped " (date(drop.dropped, today)) }
         },
         Some(drop) => stage(drop.stage, drop.release.day, today),
-        None if held => html! { span.badge { "registered" } },
-        None => html! { span.badge { "no known drop" } },
+        None if held => html! { span.soft { "registered" } },
+        None => html! { span.soft { "no known drop" } },
     }
 }
 
@@ -240,22 +244,17 @@ fn watch_button(
     }
 }
 
-/// Renders a link to the form of a new claim.
-fn claim_link(name: &str) -> Markup {
+/// Renders a button that copies a name, and a link to the form for the result of a bid.
+pub fn copy_and_log(name: &str) -> Markup {
     html! {
-        a.act href={ "/portfolio/new?domain=" (name) } aria-label={ "Claim " (name) } { "Claim" }
+        (copy_button(name))
+        a.act href={ "/portfolio/new?domain=" (name) } aria-label={ "Log a result for " (name) } { "Log a result" }
     }
 }
 
-/// Renders the buttons of a name: copy, watch and claim.
+/// Renders the buttons of a name: copy, log a result and watch.
 pub fn actions(owned: Option<&UserData>, domain: &DomainName, next: &str) -> Markup {
-    let name = domain.as_str();
-    html! { (copy_button(name)) (watch_button(owned, domain, next, &WORD)) (claim_link(name)) }
-}
-
-/// The same as [`actions`], in a cell, for a name of the index with the suffix `tld`.
-pub fn actions_cell(owned: Option<&UserData>, name: &str, tld: &str, next: &str) -> Markup {
-    html! { td.actions { (actions(owned, &of_index(name, tld), next)) } }
+    html! { (copy_and_log(domain.as_str())) (watch_button(owned, domain, next, &WORD)) }
 }
 
 /// Renders the watch button of a name of the index as a star.

@@ -63,7 +63,8 @@ pub fn signed(points: i32) -> String {
     if points < 0 { format!("\u{2212}{}", points.unsigned_abs()) } else { format!("+{points}") }
 }
 
-fn cap_word(cap: &Cap) -> &'static str {
+/// Returns a cap in a word or two.
+pub fn cap_word(cap: &Cap) -> &'static str {
     match cap.name {
         "notPublic" => "closed suffix",
         "reserved" => "reserved",

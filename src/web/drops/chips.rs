@@ -31,7 +31,7 @@ pub fn bar(shown: &Shown) -> Markup {
                 placeholder="Search or filter" autocomplete="off" autocapitalize="none" spellcheck="false"
                 data-main-search aria-invalid=[text.map(|_| "true")] aria-describedby=[text.map(|_| "problem")];
             button.only-phone.quiet type="button" popovertarget="filters" aria-label="Filters" { i.icon.funnel {} }
-            details.help {
+            details.menu.help {
                 summary aria-label="What can be typed here" { "?" }
                 dl {
                     @for (example, says) in words::examples() { dt { code { (example) } } dd { (says) } }

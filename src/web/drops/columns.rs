@@ -16,6 +16,7 @@ use crate::components::{
 };
 use crate::drops::Shown;
 use crate::drops::state::{COLUMNS, DropsParams, FACTS};
+use crate::drops::why::why;
 use crate::error::PageError;
 use crate::form::{Fields, Form};
 use crate::index::filter::SortKey;
@@ -29,6 +30,7 @@ use crate::vocab::columns::{Column, Columns};
 use crate::vocab::day::Day;
 use crate::vocab::fact::FactType;
 use crate::vocab::name::to_unicode;
+use crate::vocab::release_time::Certainty;
 use crate::vocab::stage::Stage;
 
 /// Name of the cookie, which contains nothing about the visitor.
@@ -63,7 +65,7 @@ pub fn word(column: Column) -> &'static str {
         Column::Listed => "First listed",
         Column::Days => "Days to drop",
         Column::Due => "Drops",
-        Column::State => "State",
+        Column::State => "Registry",
         Column::Checked => "Checked",
     }
 }
@@ -71,7 +73,8 @@ pub fn word(column: Column) -> &'static str {
 /// Tooltip of the column's heading.
 pub fn about(column: Column) -> Option<&'static str> {
     match column {
-        Column::Due => Some("Expected by the calendar"),
+        Column::Due => Some("Expected by the calendar; hours are UTC"),
+        Column::State => Some("Stage by the calendar, or what the registry said if you asked"),
         Column::ExpectedTaken => {
             Some("Share of names like it that are expected to be registered again within a week")
         }
@@ -113,8 +116,8 @@ pub fn cell(column: Column, drop: &DropRow<'_>, place: Lifecycle, shown: &Shown)
     let today = shown.today;
     let missing = || html! { span.soft { "–" } };
     match column {
-        Column::Due => return due(place.release.day, today),
-        Column::State => return state_of(place, today),
+        Column::Due => return due(drop, place.release.day, shown),
+        Column::State => return state_of(place, shown.checked(drop.name), shown),
         _ => {}
     }
     html! {
@@ -122,7 +125,7 @@ pub fn cell(column: Column, drop: &DropRow<'_>, place: Lifecycle, shown: &Shown)
             @match column {
                 Column::Why => {
                     @if let Some(popular) = drop.typo_of { (typo_of(popular)) ". " }
-                    (drop.explanation)
+                    (why(drop, &shown.state))
                 },
                 Column::Length => (drop.length),
                 Column::Tlds => (drop.other_tlds),
@@ -210,22 +213,37 @@ fn day(day: Day, today: Day) -> Markup {
     html! { time datetime=(day) title=(day) { (date_text(day, today)) } }
 }
 
-/// Renders the expected release date, with a disc that fills as the day approaches.
-fn due(release: Day, today: Day) -> Markup {
+/// Renders the expected release, with a disc that fills as the day approaches: its date or, where a heading
+/// or a filter says the day, its hour.
+fn due(drop: &DropRow<'_>, release: Day, shown: &Shown) -> Markup {
+    let (state, today) = (&shown.state, shown.today);
+    let is_day_known = state.is_digest() || shown.release_day().is_some();
+    let hour = drop.release_at.filter(|_| is_day_known).map(|at| {
+        let about = if drop.release_certainty == Certainty::Window { "~" } else { "" };
+        format!("{about}{}", at.instant().format("%H:%M"))
+    });
     let ahead = release.days_since(today);
     let class = match ahead {
         ..=0 => "past".to_owned(),
         1..=4 => format!("d{ahead}"),
         _ => "later".to_owned(),
     };
-    html! { td.due.(class) { (date_text(release, today)) } }
+    html! { td.due.(class) { @match hour { Some(hour) => (hour), None => (date_text(release, today)) } } }
 }
 
-/// Renders the state of a name according to the calendar; no registry has confirmed it.
-fn state_of(place: Lifecycle, today: Day) -> Markup {
+/// Renders what the registry said, or else the stage by the calendar. A restorable name stands out unless all
+/// names of the list are.
+fn state_of(place: Lifecycle, checked: Option<Checked>, shown: &Shown) -> Markup {
+    let today = shown.today;
+    if let Some(Checked::Seen(seen)) = checked {
+        return html! {
+            td.state { span.badge.(seen_class(&seen)) { (seen_word(&seen)) } " " (ago(seen.at, shown.now)) }
+        };
+    }
+    let are_all_restorable = shown.state.get("stage") == Stage::Redemption.as_str();
     html! {
         @match place.stage {
-            Stage::Redemption => td.state.restorable title={ "until " (place.pending_delete) } { "restorable" },
+            Stage::Redemption => td.state.restorable[!are_all_restorable] title={ "until " (place.pending_delete) } { "restorable" },
             Stage::PendingDelete => td.state { "pending delete" },
             Stage::Catchable => td.state.free title={ "Expected to be available since " (place.release.day) ", not verified" } { "expected free" },
             Stage::Released => td.state.gone title={ (exit_word(&place)) " on " (date_text(place.dropped, today)) } { "released" },
@@ -238,7 +256,7 @@ pub fn picker(shown: &Shown) -> Markup {
     let chosen = &shown.columns;
     let is_shown = |name: &str| shown.facts.columns().iter().any(|fact| fact.name.as_str() == name);
     html! {
-        details.picker {
+        details.menu.picker {
             summary { "Columns" }
             form method="post" action="/columns" {
                 input type="hidden" name="next" value=(shown.state.path());

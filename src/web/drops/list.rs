@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 
 use crate::components::{
-    self, ANONYMOUS_DEPTH, counted, grouped, log_in_for_more, query, row_header, score_share,
+    self, ANONYMOUS_DEPTH, counted, grouped, log_in_for_more, query, rarity, row_header, score,
     share, stage_word, total, totalled, watch_star,
 };
 use crate::drops::presets;
@@ -171,8 +171,7 @@ fn days(shown: &Shown, found: &DropsResults<'_>) -> Markup {
     let state = &shown.state;
     let most = found.days.iter().map(|(_, count)| count.count()).max().unwrap_or_default();
     let is_all = state.is_digest();
-    let day_of = |name| Day::parse_from(state.get(name), shown.today).ok();
-    let chosen = day_of("release_from").filter(|from| day_of("release_to") == Some(*from));
+    let chosen = shown.release_day();
     html! {
         nav.days aria-label="Release days" {
             ul {
@@ -344,7 +343,7 @@ fn row(shown: &Shown, drop: &DropRow<'_>, place: Lifecycle, is_hidden: bool, nex
                 (watch_star(shown.owned.as_deref(), name, drop.tld, next))
             }
             (row_header(name, drop.tld, &mark))
-            td.score.(score_share(drop.dqs)) { (drop.dqs.points()) }
+            td.dqs { (score(drop.dqs)) " " (rarity(drop.dqs)) }
             @for column in shown.columns.as_slice() { (columns::cell(*column, drop, place, shown)) }
             (columns::fact_cells(name, shown))
         }

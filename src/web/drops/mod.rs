@@ -14,6 +14,7 @@ pub mod saved;
 mod sets;
 mod side;
 pub mod state;
+pub mod why;
 pub mod words;
 
 use std::cell::Cell;
@@ -271,6 +272,12 @@ impl Shown {
         app.facts.apply_drops(index, || self.visible.clone(), filter, today)
     }
 
+    /// The only day on which names of the list are released, if its filters leave one.
+    fn release_day(&self) -> Option<Day> {
+        let day_of = |name| Day::parse_from(self.state.get(name), self.today).ok();
+        day_of("release_from").filter(|from| day_of("release_to") == Some(*from))
+    }
+
     /// The result of the last check of a name, while it is kept, if the viewer asked for it.
     fn checked(&self, name: &str) -> Option<Checked> {
         let (checks, account) = self.checks.as_ref()?;
@@ -361,11 +368,11 @@ enum Tab {
     Redemption,
     /// Offers of auction houses.
     Auctions,
-    Archive,
+    AllStages,
 }
 
 impl Tab {
-    const ALL: [Tab; 5] = [Tab::Soon, Tab::Dropped, Tab::Redemption, Tab::Auctions, Tab::Archive];
+    const ALL: [Tab; 5] = [Tab::Soon, Tab::Dropped, Tab::Redemption, Tab::Auctions, Tab::AllStages];
 
     fn word(self) -> &'static str {
         match self {
@@ -373,7 +380,7 @@ impl Tab {
             Tab::Dropped => "Just dropped",
             Tab::Redemption => "In redemption",
             Tab::Auctions => "Auctions",
-            Tab::Archive => "Archive",
+            Tab::AllStages => "All stages",
         }
     }
 
@@ -384,7 +391,7 @@ impl Tab {
             ("catchable", _) => Some(Tab::Dropped),
             ("redemption", _) => Some(Tab::Redemption),
             ("", AUCTIONS) => Some(Tab::Auctions),
-            ("", "all") => Some(Tab::Archive),
+            ("", "all") => Some(Tab::AllStages),
             ("", "") => Some(Tab::Soon),
             _ => None,
         }
@@ -406,7 +413,7 @@ impl Tab {
                 let state = state.with(&[("view", AUCTIONS), ("sort", &sort), ("order", "asc")]);
                 sets::markets(&state, visible)
             }
-            Tab::Archive => state.with(&[("view", "all")]),
+            Tab::AllStages => state.with(&[("view", "all")]),
         })
     }
 }
@@ -426,7 +433,7 @@ fn part(filter: &DropFilter, view: View, release: DayRange) -> DropFilter {
 
 /// Returns the facets of the sidebar, in order.
 const FACETS: [Facet; 6] =
-    [Facet::Dqs, Facet::SuffixRank, Facet::Tld, Facet::Length, Facet::Kind, Facet::Language];
+    [Facet::DqsBand, Facet::SuffixRank, Facet::Tld, Facet::Length, Facet::Kind, Facet::Language];
 
 fn find<'a>(
     app: &App,

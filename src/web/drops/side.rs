@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::components::{query, share, total, totalled};
+use crate::components::{language, query, share, total, totalled};
 use crate::drops::presets;
 use crate::drops::saved::{self, Counted};
 use crate::drops::state::DropsParams;
@@ -11,8 +11,8 @@ use crate::index::Total;
 use crate::index::filter::Facet;
 use crate::index::query::rows::FacetValue;
 use crate::vocab::day::Day;
+use crate::vocab::dqs::Dqs;
 use crate::vocab::expected_taken::ExpectedTaken;
-use crate::vocab::language::LanguageCode;
 use crate::vocab::name::to_unicode;
 use crate::vocab::popularity::ListRank;
 
@@ -41,12 +41,12 @@ pub fn show(shown: &Shown, found: Option<&DropsResults<'_>>, saved: &[Counted]) 
                 @let are_exact = found.facets_are_exact;
                 @for (facet, values) in &found.facets {
                     @match facet {
-                        Facet::Dqs => (section(state, "Score", &["min_dqs", "max_dqs"], scores(state, values), are_exact)),
+                        Facet::DqsBand => (section(state, "Score", &["min_dqs", "max_dqs"], scores(state, values), are_exact)),
                         Facet::SuffixRank => (section(state, "Within its TLD", &["max_suffix_rank"], bands(state, values), are_exact)),
                         Facet::Tld => (section(state, "TLD", &["tld"], tlds(state, values), are_exact)),
                         Facet::Length => (section(state, "Length", &["min_len", "max_len"], lengths(state, values), are_exact)),
                         Facet::Kind => (section(state, "Kind", &["kind"], words(state, "kind", values, kind_word), are_exact)),
-                        Facet::Language => (section(state, "Language", &["language"], words(state, "language", values, language_word), are_exact)),
+                        Facet::Language => (section(state, "Language", &["language"], words(state, "language", values, language), are_exact)),
                         _ => {},
                     }
                 }
@@ -132,19 +132,23 @@ fn bounded(
 }
 
 fn scores(state: &DropsParams, values: &[FacetValue]) -> Vec<FacetRow> {
-    let mut tens = [0; 10];
-    for (start, count) in numbers(values) {
-        // The score 100 belongs to the band that starts at 90.
-        tens[usize::from(start / 10).min(9)] += count;
-    }
-    let row = |(ten, &count): (usize, &u32)| {
-        let from = ten as u8 * 10;
-        let to = if ten == 9 { 100 } else { from + 9 };
+    let counts: Vec<(u8, u32)> = numbers(values).collect();
+    let mut to = Dqs::MAX.points();
+    let row = |band: Dqs| {
+        let from = band.points();
         let (path, is_set) = bounded(state, ("min_dqs", "max_dqs"), (from, to), (0, 100));
-        FacetRow { word: format!("{from}–{to}"), count, path, is_set }
+        let is_round = |names: &u32| 10_u32.pow(names.ilog10()) == *names;
+        let share = match band.one_in().filter(is_round) {
+            Some(names) => format!(", best {} %", 100.0 / f64::from(names)),
+            None => String::new(),
+        };
+        let word = format!("{from}–{to}{share}");
+        to = from.saturating_sub(1);
+        let count = counts.iter().find(|(start, _)| *start == from).map_or(0, |(_, count)| *count);
+        FacetRow { word, count, path, is_set }
     };
-    let rows = tens.iter().enumerate().rev().map(row);
-    rows.filter(|row| row.count > 0 || row.is_set).take(6).collect()
+    let rows = Dqs::BANDS.into_iter().rev().map(row);
+    rows.filter(|row| row.count > 0 || row.is_set).collect()
 }
 
 fn lengths(state: &DropsParams, values: &[FacetValue]) -> Vec<FacetRow> {
@@ -198,11 +202,6 @@ fn kind_word(kind: &str) -> String {
         other => other,
     };
     word.to_owned()
-}
-
-fn language_word(code: &str) -> String {
-    let language = code.parse::<LanguageCode>();
-    language.map_or_else(|_| code.to_owned(), |language| format!("{language:?}"))
 }
 
 /// Returns the best shares of a TLD, smallest first.

@@ -8,7 +8,7 @@ use super::world::{PASSWORD, World};
 use crate::common::receiver::{Receiver, Reply};
 
 /// Pages that need no log-in: the names of their pictures, and their paths.
-pub const OPEN: [(&str, &str); 19] = [
+pub const OPEN: [(&str, &str); 20] = [
     ("drops", "/"),
     ("drops-pipeline", "/?view=active"),
     ("drops-narrowed", "/?view=active&tld=com,net&q=a&min_dqs=40&max_len=9"),
@@ -26,6 +26,7 @@ pub const OPEN: [(&str, &str); 19] = [
     ("login", "/login"),
     ("signup", "/signup"),
     ("reference", "/docs"),
+    ("reference-watchlist", "/docs/reference/watchlist"),
     ("status", "/status"),
     ("nowhere", "/nowhere"),
 ];
@@ -50,7 +51,7 @@ pub const OWN: [(&str, &str); 16] = [
     ("portfolio-new", "/portfolio/new?domain=harborlight.com"),
     ("account", "/account"),
     ("account-plan", "/account/plan"),
-    ("account-api", "/account/api"),
+    ("account-api", "/account/security"),
     ("account-facts", "/account/facts"),
     ("account-notifications", "/account/notifications"),
 ];

@@ -78,7 +78,7 @@ fn a_rule_is_previewed_and_its_deliveries_are_shown() {
     browser.text("paused").wait();
     browser.link("Delete").follow();
     browser.main().button("Delete").follow();
-    browser.is_at("/alerts?notice=removed");
+    browser.main().button("Undo").wait();
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn claims_are_kept_and_summed_up() {
     let world = World::new();
     let browser = world.member(EMAIL, "core");
     browser.open("/domain/harborlight.com");
-    browser.main().link("Claim").follow();
+    browser.main().link("Log a result").follow();
     assert_eq!(browser.field("Name").property("value"), "harborlight.com");
     browser.field("Status").choose("Sold");
     browser.field("Registrar").fill("Dynadot");
@@ -167,7 +167,7 @@ fn selected_names_are_tagged_and_a_dossier_takes_notes() {
 
     // The bid and the venue are copied to the claim, and after the sale, the page shows the venue's
     // return.
-    browser.main().link("Claim").follow();
+    browser.main().link("Log a result").follow();
     assert_eq!(browser.field("Your bid (USD)").property("value"), "95");
     browser.field("Status").choose("Sold");
     browser.field("Cost (USD)").fill("80");

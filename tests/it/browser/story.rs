@@ -94,7 +94,7 @@ fn a_morning_from_the_filter_to_the_return() {
     assert_eq!(venue.property("rel"), "noreferrer noopener");
 
     // The catch and the sale are logged, and the venue's return is read.
-    browser.main().link("Claim").follow();
+    browser.main().link("Log a result").follow();
     assert_eq!(browser.field("Your bid (USD)").property("value"), "120");
     browser.field("Status").choose("Caught");
     browser.field("Cost (USD)").fill("80");

@@ -182,7 +182,7 @@ fn auctions_are_a_tab_once_markets_are_known() {
     }
     assert!(auctions.text.contains("aria-sort=\"ascending\""), "{}", auctions.visible());
     // Other tabs have the columns of the viewer again.
-    assert_eq!(link(&auctions, "Archive <span class=\"count\""), "/?view=all&tld=com");
+    assert_eq!(link(&auctions, "All stages <span class=\"count\""), "/?view=all&tld=com");
     let rule = between(&auctions.text, "href=\"/alerts/new?", "\"");
     assert_eq!(rule, "tld=com&amp;fact=market.ends%3Atoday..");
 }
