@@ -13,6 +13,7 @@ mod escape;
 mod facts;
 mod find;
 mod judge;
+mod morning;
 mod owned;
 mod pace;
 mod phone;
