@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(read("").as_slice(), []);
         assert_eq!(read("").to_string(), "");
         let default = Columns::default();
-        assert_eq!(default.to_string(), "why.length.tlds.due.state");
+        assert_eq!(default.to_string(), "why.length.due.state");
         assert_eq!(read(&default.to_string()), default);
     }
 }

@@ -1,6 +1,7 @@
 //! Account pages: sign-up, login, logout and the account settings.
 
 mod api_key;
+mod keys;
 mod facts;
 mod login;
 mod mail;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::Web;
 use crate::account::login::begin;
-use crate::account::{SECURITY, Tab, api_key, profile_of, tab_page, too_many, wait_text};
+use crate::account::{SECURITY, Tab, keys, profile_of, tab_page, too_many, wait_text};
 use crate::accounts::{
     Attempt, Password, PasswordChange, Profile, Session, SessionLife, TokenDigest,
 };
@@ -29,7 +29,7 @@ use crate::vocab::secret::Secret;
 const CHANGED: Notice =
     Notice::new("password", "Password changed. All other sessions were logged out.");
 const ENDED: Notice = Notice::new("ended", "The session was ended.");
-const NOTICES: [Notice; 4] = [CHANGED, ENDED, api_key::REVOKED, api_key::GONE];
+const NOTICES: [Notice; 4] = [CHANGED, ENDED, keys::REVOKED, keys::GONE];
 
 /// Password form.
 #[derive(Deserialize)]
@@ -138,7 +138,7 @@ pub fn page(
             @if let Some(session) = &member.session { (sessions(&profile, session, member.viewer.now)) }
             (password_form(&profile, member.session.is_some(), password))
         }
-        (api_key::section(web, &profile, home, member.viewer.now, key))
+        (keys::section(web, &profile, home, member.viewer.now, key))
     };
     Ok(tab_page(&member.viewer, Tab::Security, notice, &main))
 }

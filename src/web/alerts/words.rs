@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(
             filter(&some),
             "Names in .com, .рф or .de, with a score of 60 or more, of at most 8 characters, that contain \
-             “shop”, that are pending delete or catchable; length ≥ 4, no digits"
+             “shop”, that are pending delete or just dropped; length ≥ 4, no digits"
         );
         let many = Conditions::new([("tld", "a,b,c,d,e,f,g,h,com")]);
         assert!(filter(&many).ends_with(".f or 3 more TLDs"));

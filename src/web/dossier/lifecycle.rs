@@ -41,7 +41,7 @@ pub fn timeline(drop: &Lifecycle, as_of: AsOf) -> Markup {
             @for span in &spans {
                 @let word = upper_first(stage_word(span.stage));
                 @let days = counted(span.to.days_since(span.from) as u32, "day");
-                span.(span.stage.as_str()).(part(span.from, span.to)) title={ (word) ", " (days) } { (word) span { ", " (days) } }
+                span.(span.stage.as_str()).(part(span.from, span.to)) title={ (word) ", " (days) } { (word) span { ", " (days) } } " "
             }
             b.now.(part(first, today)) { "Today" }
         }

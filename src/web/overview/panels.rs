@@ -77,7 +77,12 @@ fn since_last_week(days: &[DroppedOn]) -> Markup {
     }
     let change = (f64::from(last.total) / f64::from(before.total) - 1.0) * 100.0;
     let weekday = before.date.date().format("%A");
-    html! { ", " (signed(change.round() as i32)) " % on last " (weekday) }
+    html! {
+        @match change.round() as i32 {
+            0 => { ", as many as last " (weekday) }
+            change => { ", " (signed(change)) " % on last " (weekday) }
+        }
+    }
 }
 
 fn panel(id: &str, title: &str, text: &str, picture: &Markup, numbers: &Markup) -> Markup {

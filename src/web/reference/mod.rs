@@ -87,14 +87,12 @@ fn show(viewer: &Viewer, title: &str, content: &impl maud::Render) -> Markup {
         }
     };
     let title = if title == "API reference" { title.to_owned() } else { format!("API: {title}") };
-    Page::new(
-        &title,
-        "Endpoints, parameters, errors, webhooks and schemas of the dropdex JSON API.",
-    )
-    .at(NavItem::Reference)
-    .styles(&["reference.css"])
-    .scripts(&["reference.js"])
-    .show(Some(viewer), main)
+    let about = format!("{title} of dropdex: endpoints, parameters, errors and examples.");
+    Page::new(&title, &about)
+        .at(NavItem::Reference)
+        .styles(&["reference.css"])
+        .scripts(&["reference.js"])
+        .show(Some(viewer), main)
 }
 
 /// Path of a page by its title.

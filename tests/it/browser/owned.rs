@@ -136,6 +136,8 @@ fn selected_names_are_tagged_and_a_dossier_takes_notes() {
     browser.field("Add tags").fill("flip");
     browser.field("Max bid (USD)").fill("95");
     browser.main().button("Save").follow();
+    // One of them had another bid.
+    browser.main().button("Replace").follow();
     browser.text("Saved.").wait();
     let list = browser.main();
     list.row("harborlight.com").text("coast").wait();

@@ -96,7 +96,7 @@ const CHANGES: [&str; 12] = [
     ".side a[href*='tld=com']",
     ".side a[href*='digits=none']",
     ".side a[href*='max_len=13']",
-    ".side a[href*='min_dqs=']",
+    ".side a[href*='_dqs=']",
     ".tools .clear",
     ".days li:nth-child(4) a",
     ".side a[href*='tld=net']",

@@ -36,7 +36,7 @@ fn rules_can_be_created_changed_paused_and_deleted() {
     let id = ann.add_rule("short and good", &filter);
     let path = format!("/alerts/{id}");
     let words = "Names in .com, .de or .рф, with a score of 10 or more, of at most 12 characters, that contain \
-                 “shop”, that are catchable or pending delete.";
+                 “shop”, that are just dropped or pending delete.";
     for page in ["/alerts", &path] {
         ann.get(page).assert_says(200, words);
         ann.get(page).assert_says(200, "short and good");

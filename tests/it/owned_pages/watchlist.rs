@@ -117,7 +117,7 @@ fn the_page_matches_the_api_in_every_order() {
     page.assert_says(200, "münchen.de xn--mnchen-3ya.de");
     page.assert_says(
         200,
-        "catchable not checked yet 15 Mar Expected to be available, not verified",
+        "just dropped not checked yet 15 Mar Expected to be available, not verified",
     );
     page.assert_says(200, "external");
     for (target, error) in [
