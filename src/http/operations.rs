@@ -426,8 +426,9 @@ const SORT: Parameter = query(
         default: Some("lifecycle"),
     },
     "dqs",
-    "`lifecycle`: catchable first, then pending delete, redemption, released. `dqs`: highest first. \
-     `added`: newest first. `release`: soonest first. `bid`: highest first.",
+    "`lifecycle`: catchable first, then pending delete, redemption, released; within each as \
+     `release`. `dqs`: highest first. `added`: newest first. `release`: soonest first, then by score. `bid`: \
+     highest first.",
 );
 const TAG: Parameter = query(
     "tag",

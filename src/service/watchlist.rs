@@ -40,8 +40,8 @@ named_enum! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
     #[serde(rename_all = "lowercase")]
     pub enum WatchSort {
-        /// Names that can be caught soonest come first: by stage, then effective release, then
-        /// name.
+        /// Names that can be caught soonest come first: by stage, then effective release, its
+        /// hour, score and name.
         #[default]
         Lifecycle = "lifecycle",
         Name = "name",
@@ -49,7 +49,7 @@ named_enum! {
         Dqs = "dqs",
         /// Newest first.
         Added = "added",
-        /// Soonest release first; names without a release last.
+        /// Soonest release first, then the highest score; names without a release last.
         Release = "release",
         /// Highest maximum bid first; names without one last.
         Bid = "bid",
@@ -64,14 +64,11 @@ impl WatchSort {
     /// Sorts `rows`, which are in name order. Sorting is stable, so ties stay in name order.
     fn sort(self, rows: &mut [WatchRow]) {
         match self {
-            WatchSort::Lifecycle => rows.sort_by_key(WatchRow::lifecycle),
+            WatchSort::Lifecycle => rows.sort_by_cached_key(|row| (row.place(), row.soonest())),
             WatchSort::Name => {}
             WatchSort::Dqs => rows.sort_by_key(|row| Reverse(row.dqs())),
             WatchSort::Added => rows.sort_by_key(|row| Reverse(row.entry.added_at)),
-            WatchSort::Release => rows.sort_by_key(|row| {
-                let release = row.release().map(|release| release.day);
-                (release.is_none(), release)
-            }),
+            WatchSort::Release => rows.sort_by_cached_key(WatchRow::soonest),
             WatchSort::Bid => rows.sort_by_key(|row| Reverse(row.details().max_bid)),
             WatchSort::Venue => rows.sort_by_key(|row| {
                 let venue = row.details().venue.as_deref().map(str::to_lowercase);
@@ -294,15 +291,25 @@ impl WatchRow {
     }
 
     /// Sort key: catchable names first, names without a stage last.
-    fn lifecycle(&self) -> (u8, Option<Day>) {
-        let Some(stage) = self.stage() else { return (4, None) };
-        let place = match stage {
-            Stage::Catchable => 0,
-            Stage::PendingDelete => 1,
-            Stage::Redemption => 2,
-            Stage::Released => 3,
-        };
-        (place, self.release().map(|release| release.day))
+    fn place(&self) -> u8 {
+        match self.stage() {
+            Some(Stage::Catchable) => 0,
+            Some(Stage::PendingDelete) => 1,
+            Some(Stage::Redemption) => 2,
+            Some(Stage::Released) => 3,
+            None => 4,
+        }
+    }
+
+    /// Sort key: soonest release first, then the highest score. A release without an hour counts from the
+    /// start of its day; names without a release come last.
+    fn soonest(&self) -> impl Ord + use<> {
+        let release = self.release().map(|release| {
+            let at = ReleaseTime::of(self.name().tld(), release).at;
+            let at = at.map_or(release.day.start(), UnixMs::instant);
+            (release.day, at, Reverse(self.dqs()))
+        });
+        (release.is_none(), release)
     }
 }
 
