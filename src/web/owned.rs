@@ -100,6 +100,11 @@ pub fn csv(plan: Plan, address: &str) -> Markup {
     }
 }
 
+/// Renders links that a button opens.
+pub fn menu(label: &str, links: Markup) -> Markup {
+    html! { details.menu { summary.button.quiet { (label) } div { (links) } } }
+}
+
 /// Returns the URL of a CSV file that Excel reads as UTF-8.
 pub fn for_excel(address: &str) -> String {
     let joint = if address.contains('?') { '&' } else { '?' };

@@ -95,6 +95,17 @@ document.addEventListener("submit", (event) => {
   if (question && !window.confirm(question)) event.preventDefault();
 });
 
+// A menu closes when one looks elsewhere.
+const menus = (but = null) => [...document.querySelectorAll("details.menu[open]")].filter((menu) => !menu.contains(but));
+document.addEventListener("click", ({ target }) => menus(target).forEach((menu) => { menu.open = false; }));
+document.addEventListener("keydown", ({ key }) => {
+  if (key !== "Escape") return;
+  for (const menu of menus()) {
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  }
+});
+
 // Scrolls the current entry of a wide navigation into view.
 for (const here of document.querySelectorAll("header.site nav [aria-current], .tabs [aria-current]")) {
   const list = here.closest("ul");

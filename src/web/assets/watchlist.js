@@ -1,25 +1,25 @@
-// Watchlist: the button shows the number of selected names, a checkbox selects the whole page, and a
+// Watchlist: the form for selected names says how many there are, a checkbox selects the whole page, and a
 // file is read into the field.
 
 const form = document.querySelector("form#watched");
 
 if (form?.querySelector(".bulk")) {
   const boxes = [...form.querySelectorAll("input[name=domain]")];
-  const button = form.querySelector(".bulk .danger");
+  const picked = form.querySelector(".bulk .picked");
   const all = form.querySelector("#all");
 
   const update = () => {
     const selected = boxes.filter((box) => box.checked).length;
-    button.disabled = save.disabled = selected === 0;
-    button.textContent = selected === 0 ? "Remove selected" : selected === 1 ? "Remove 1 name" : `Remove ${selected} names`;
+    picked.textContent = `${selected} selected`;
     all.checked = selected > 0 && selected === boxes.length;
     all.indeterminate = selected > 0 && selected < boxes.length;
   };
-  const save = form.querySelector(".bulk [formaction]");
-  all.addEventListener("change", () => {
-    boxes.forEach((box) => { box.checked = all.checked; });
+  const select = (isSelected) => {
+    boxes.forEach((box) => { box.checked = isSelected; });
     update();
-  });
+  };
+  all.addEventListener("change", () => select(all.checked));
+  form.querySelector("#clear").addEventListener("click", () => select(false));
   form.addEventListener("change", update);
   update();
 }

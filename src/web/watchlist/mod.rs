@@ -32,6 +32,7 @@ use crate::next::local_path;
 use crate::notice::Notice;
 use crate::owned::{ROW_LIMITS, ROWS};
 use crate::query::params::{Paging, Params};
+use crate::service::checks;
 use crate::service::error::ApiError;
 use crate::service::watch_alerts;
 use crate::service::watchlist::{
@@ -89,6 +90,7 @@ struct WatchlistPage {
     venue_choices: Vec<String>,
     /// Groups of the matching rows, in the default order.
     groups: Vec<Group>,
+    unchecked: Unchecked,
     /// Maximum external names of the plan.
     external_max: u32,
     /// Rows of the page.
@@ -103,6 +105,15 @@ struct Listed {
     drop: Option<Lifecycle>,
     /// Earlier drops, newest first.
     earlier: Vec<EarlierDrop>,
+}
+
+/// Matching names that registries can be asked about and were not.
+struct Unchecked {
+    count: usize,
+    /// The first of them, as many as one request checks.
+    next: Vec<DomainName>,
+    /// Whether this server checks names.
+    is_possible: bool,
 }
 
 /// Tasks of the whole list.
@@ -407,6 +418,7 @@ async fn list(web: &Web, member: &LoggedIn, asked: WatchQuery) -> Result<Watchli
     let owned = web.user_data(member);
     let (index, as_of) = (app.live.current(), app.as_of(member.viewer.now));
     let (bootstrap, store) = (app.reach.bootstrap.current(), app.store.clone());
+    let is_possible = app.reach.checks.is_some();
     let external_max = app.store.limits(&member.caller).external_names;
     let list = work::run(watches_cost_us(&owned).saturating_mul(2), move || {
         let mut rows = sorted_rows(&owned, &index, &store, as_of, sort);
@@ -427,6 +439,12 @@ async fn list(web: &Web, member: &LoggedIn, asked: WatchQuery) -> Result<Watchli
                 None => groups.push(Group { stage, word, names: 1, bids: bid }),
             }
         }
+        let is_unchecked = |row: &&WatchRow| {
+            row.seen().is_none() && !row.is_renewed() && bootstrap.is_checkable(row.name())
+        };
+        let names = || rows.iter().filter(is_unchecked).map(|row| row.name().clone());
+        let next = names().take(checks::NAMES_MAX).collect();
+        let unchecked = Unchecked { count: names().count(), next, is_possible };
         let matches = rows.len();
         let listed = |watched: WatchRow| {
             let is_checkable = bootstrap.is_checkable(watched.name());
@@ -445,6 +463,7 @@ async fn list(web: &Web, member: &LoggedIn, asked: WatchQuery) -> Result<Watchli
             venues,
             venue_choices,
             groups,
+            unchecked,
             external_max,
             rows,
         })

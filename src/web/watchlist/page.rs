@@ -3,7 +3,9 @@
 use maud::{Markup, html};
 
 use super::paste;
-use super::{Group, Listed, MAX_BID_LABEL, NOTICES, PATH, Pasted, Report, WatchlistPage};
+use super::{
+    Group, Listed, MAX_BID_LABEL, NOTICES, PATH, Pasted, Report, Unchecked, WatchlistPage,
+};
 use crate::accounts::WatchDetails;
 use crate::components::Column::{Number, Text};
 use crate::components::{
@@ -14,7 +16,7 @@ use crate::field::Field;
 use crate::layout::{NavItem, Page};
 use crate::logged_in::LoggedIn;
 use crate::notice;
-use crate::owned::{STYLES, csv, nothing, pager};
+use crate::owned::{STYLES, csv, menu, nothing, pager};
 use crate::service::app::Now;
 use crate::service::watchlist::{HasBid, WatchFilter, WatchSort};
 use crate::vocab::day::Day;
@@ -48,32 +50,62 @@ pub fn show(
                 h1 { "Watchlist" }
                 @if !is_empty {
                     (summary(list))
-                    p.buttons {
-                        (csv(member.caller.plan, &csv_address))
-                        " " a.button href="#adding" { "Add names" }
-                        " " a.button.quiet href="/watchlist/alerts" { "Alerts" }
-                        " " a.button.quiet href="/watchlist/feed" { "Feed and calendar" }
+                    div.buttons {
+                        (menu("More", html! {
+                            a.button.quiet href="/watchlist/alerts" { "Alerts" }
+                            (csv(member.caller.plan, &csv_address))
+                            a.button.quiet href="/watchlist/feed" { "Feed and calendar" }
+                        }))
+                        a.button href="#adding" { "Add names" }
                     }
                 }
             }
             (notice::undoable(&NOTICES, query, &list.address(PATH, list.sort, list.page.offset)))
             @if let Some(report) = &pasted.report { (reported(report)) }
-            @if !is_empty { (chips(list)) (table(list, member.viewer.now)) }
+            @if !is_empty { (chips(list)) (unchecked(list)) (table(list, member.viewer.now)) }
             (adding(pasted, is_empty))
         },
     )
 }
 
-/// Renders the tasks of the next days on one line.
+/// Renders the tasks of the next days on one line, without those that have nothing to do.
 fn summary(list: &WatchlistPage) -> Markup {
     let totals = &list.totals;
+    let external = list.summary.external as u64;
+    let of_plan = format!("of {} names outside our data", grouped(list.external_max.into()));
+    let drop = if totals.tomorrow == 1 { "drops tomorrow" } else { "drop tomorrow" };
+    let parts = [
+        (totals.tomorrow, grouped(totals.tomorrow), drop),
+        (totals.bids, money(totals.bids), "in maximum bids"),
+        (totals.without_bid, grouped(totals.without_bid), "of this week without a bid"),
+        (external, grouped(external), &of_plan),
+    ];
+    let parts = parts.iter().filter(|(number, ..)| *number > 0).enumerate();
     html! {
         p.soft.sum {
-            b { (grouped(totals.tomorrow)) } " drop tomorrow · "
-            b { (money(totals.bids)) } " in maximum bids · "
-            b { (grouped(totals.without_bid)) } " of this week without a bid"
-            @if list.summary.external > 0 {
-                " · " b { (grouped(list.summary.external as u64)) } " of " (grouped(list.external_max.into())) " names outside our data"
+            @for (place, (_, figure, words)) in parts {
+                @if place > 0 { " · " }
+                span { b { (figure) } " " (words) }
+            }
+        }
+    }
+}
+
+/// Says once, above the table, how many names were not checked yet, and checks them.
+fn unchecked(list: &WatchlistPage) -> Markup {
+    let Unchecked { count, next, is_possible } = &list.unchecked;
+    let all = if *count > next.len() {
+        format!("Check {} now", next.len())
+    } else {
+        "Check all now".to_owned()
+    };
+    html! {
+        @if *count > 0 {
+            form.unchecked method="post" action="/checks" {
+                input type="hidden" name="next" value=(list.address(PATH, list.sort, list.page.offset));
+                @for name in next { input type="hidden" name="domain" value=(name); }
+                (counted(*count as u32, "name")) " not checked yet at the registry"
+                @if *is_possible { " " button.quiet.small type="submit" { (all) } }
             }
         }
     }
@@ -221,8 +253,8 @@ fn table(list: &WatchlistPage, now: Now) -> Markup {
 /// Renders the actions on the selected names.
 fn bulk(list: &WatchlistPage) -> Markup {
     html! {
-        fieldset.bulk {
-            legend { "With the selected names" }
+        div.bulk role="group" aria-label="Selected names" {
+            span.picked role="status" { "Selected names" }
             label { "Add tags" input type="text" name="tags" placeholder="flip, keep" autocomplete="off"; }
             label { (MAX_BID_LABEL) input type="text" name="bid" inputmode="decimal" placeholder="unchanged" autocomplete="off"; }
             label { "Venue" input type="text" name="venue" maxlength=(VENUE_CHARS_MAX) list="venues" placeholder="unchanged" autocomplete="off"; }
@@ -230,7 +262,8 @@ fn bulk(list: &WatchlistPage) -> Markup {
             datalist #venues { @for venue in &list.venue_choices { option value=(venue) {} } }
             button type="submit" formaction="/watchlist/notes" { "Save" }
             button type="submit" formaction="/checks" { "Check now" }
-            button.danger type="submit" { "Remove selected" }
+            button.danger type="submit" { "Remove" }
+            button.needs-js #clear type="button" { "Clear" }
         }
     }
 }
@@ -273,22 +306,22 @@ fn row(listed: &Listed, now: Now) -> Markup {
                 (components::name_linked(domain.as_str(), domain.tld()))
                 @if watched.is_external() { " " span.badge title="This name isn't in our data yet. It counts towards the limit of your plan." { "external" } }
             }
-            td data-label="Score" {
+            td.of-score data-label="Score" {
                 @if let Some(dqs) = watched.dqs() { (components::score(dqs)) } @else { (nothing()) }
             }
-            td data-label="Drops" {
+            td.of-due data-label="Drops" {
                 @if let Some(release) = watched.release() { (countdown(domain.tld(), release, now)) } @else { (nothing()) }
             }
             td.stage-of data-label="State" { (state(listed, now)) }
             td.tags data-label="Tags" { (tags(details)) }
-            td.number data-label="Max bid" {
+            td.number.of-bid data-label="Max bid" {
                 @match details.max_bid {
                     Some(bid) => { a.plain href=(dossier) { (money(bid.cents())) span.hidden { " is the maximum bid for " (domain.unicode()) } } }
                     None => { a.set href=(dossier) { "set bid" span.hidden { " for " (domain.unicode()) } } }
                 }
             }
-            td data-label="Venue" { @if let Some(venue) = &details.venue { (venue) } @else { (nothing()) } }
-            td.note data-label="Note" { @if let Some(note) = &details.note { (note) } @else { (nothing()) } }
+            td.venue data-label="Venue" { @if let Some(venue) = &details.venue { (venue) } @else { (nothing()) } }
+            td.note data-label="Note" title=[details.note.as_deref()] { @if let Some(note) = &details.note { (note) } @else { (nothing()) } }
             td.do {
                 (components::bell(domain, watched.alerts(), &dossier_alerts))
                 button.act type="submit" name="only" value=(domain) aria-label={ "Remove " (domain.unicode()) } { "Remove" }
@@ -313,9 +346,9 @@ fn state(listed: &Listed, now: Now) -> Markup {
     let now_state = html! {
         @match (watched.seen(), watched.stage()) {
             (Some(seen), _) => { @if seen.is_verified() { span.confirmed { "✓ " } } span.badge.(seen_class(seen)) { (seen_word(seen)) } " " span.frees { (ago(seen.at, now)) } }
-            (None, Some(stage)) => { span.stage.(stage.as_str()) { (components::stage_word(stage)) } " " span.frees { @if *is_checkable { "not checked yet" } @else { "no registry check" } } }
+            (None, Some(stage)) => { span.stage.(stage.as_str()) { (components::stage_word(stage)) } " " span.frees { @if !is_checkable { "no registry check" } } }
             (None, None) if watched.is_renewed() => { span.badge { (components::HELD_AGAIN) } }
-            (None, None) => { span.soft { @if *is_checkable { "not checked yet" } @else { "check not supported" } } }
+            (None, None) => { span.soft { @if *is_checkable { "no known drop" } @else { "check not supported" } } }
         }
     };
     let (drop, earlier) = (listed.drop.as_ref(), &listed.earlier[..]);

@@ -1,5 +1,8 @@
 //! User data: watched names, alert rules, claims and their totals.
 
+use super::driver::Look;
+use super::drops::names;
+use super::find::ESCAPE;
 use super::world::World;
 use crate::common::receiver::{Receiver, Reply};
 
@@ -139,6 +142,7 @@ fn selected_names_are_tagged_and_a_dossier_takes_notes() {
     // One of them had another bid.
     browser.main().button("Replace").follow();
     browser.text("Saved.").wait();
+    browser.text("2 selected").wait();
     let list = browser.main();
     list.row("harborlight.com").text("coast").wait();
     for name in ["harborlight.com", "oldharbor.com"] {
@@ -177,4 +181,60 @@ fn selected_names_are_tagged_and_a_dossier_takes_notes() {
     browser.main().button("Add claim").follow();
     browser.button("Show as table").click();
     browser.main().at("//*[@id='groups']").row("NameJet").text("5.0×").wait();
+}
+
+/// Heights of the rows of the watchlist, and the number of those that are completely on the screen.
+const ROWS: &str = "
+    const bar = document.querySelector('header.site nav').getBoundingClientRect();
+    const end = bar.top > 0 && bar.bottom >= innerHeight ? bar.top : innerHeight;
+    const rows = [...document.querySelectorAll('table.watches tbody tr:not(.group)')];
+    const boxes = rows.map((row) => row.getBoundingClientRect());
+    const seen = boxes.filter((box) => box.top >= 0 && box.bottom <= end).length;
+    return [Math.max(...boxes.map((box) => Math.round(box.height))), seen];";
+
+#[test]
+fn a_watchlist_is_dense_and_keeps_selection_and_place() {
+    let world = World::new();
+    let browser = world.member(EMAIL, "core");
+    browser.open("/?view=active&tld=com");
+    let all = names(&browser);
+    let (first, last) = (&all[0], &all[19]);
+    browser.open("/watchlist");
+    browser.field("Names").fill(&all[..20].join(" "));
+    browser.main().button("Add names").follow();
+    for (look, height, seen) in [(Look::PHONE, 52, 9), (Look::DESKTOP, 34, 14)] {
+        browser.look(look);
+        browser.open("/watchlist");
+        let rows = browser.script(ROWS, &[]);
+        assert_eq!(rows[0], height, "{}", look.word());
+        assert!(rows[1].as_u64() >= Some(seen), "{}: {rows}", look.word());
+    }
+
+    // The form for selected names is on the screen wherever the rows are.
+    browser.open("/watchlist?sort=name");
+    let saved = browser.main().button("Save");
+    assert!(!saved.is_shown());
+    for name in [first, last] {
+        browser.field(&format!("Select {name}")).click();
+    }
+    browser.text("2 selected").wait();
+    browser.script("scrollTo(0, 120)", &[]);
+    browser
+        .field("Note")
+        .fill("Ask Hanna about the shop before the end of the week, and call again.");
+    saved.follow();
+    browser.text("Saved.").wait();
+    browser.text("2 selected").wait();
+    browser.until("the place is kept", || {
+        Ok((browser.script("return Math.round(scrollY)", &[]) == 120).then_some(()))
+    });
+    assert_eq!(browser.script(ROWS, &[])[0], 34, "a note is one line");
+
+    // Downloads and feeds are in a menu, which closes with Escape.
+    let feeds = browser.main().link("Feed and calendar");
+    assert!(!feeds.is_shown());
+    browser.main().button("More").click();
+    feeds.wait();
+    browser.press(ESCAPE);
+    feeds.wait_gone();
 }

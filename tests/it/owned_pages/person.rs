@@ -198,8 +198,9 @@ impl Page {
 
     /// Returns the names in order, from the checkboxes of the rows.
     pub fn chosen_by(&self) -> Vec<String> {
-        let boxes = self.text.split("name=\"domain\" value=\"").skip(1);
-        boxes.filter_map(|rest| rest.split('"').next()).map(str::to_owned).collect()
+        let boxes = self.text.split('<').filter(|tag| tag.contains("type=\"checkbox\""));
+        let names = boxes.filter_map(|tag| tag.split("name=\"domain\" value=\"").nth(1));
+        names.filter_map(|rest| rest.split('"').next()).map(str::to_owned).collect()
     }
 
     /// Returns the page's error for the field with this ID.

@@ -115,10 +115,9 @@ fn the_page_matches_the_api_in_every_order() {
     }
     let page = ann.get("/watchlist");
     page.assert_says(200, "münchen.de xn--mnchen-3ya.de");
-    page.assert_says(
-        200,
-        "just dropped not checked yet 15 Mar Expected to be available, not verified",
-    );
+    page.assert_says(200, "just dropped 15 Mar Expected to be available, not verified");
+    // Said once, not in each row.
+    page.assert_says(200, "names not checked yet at the registry");
     page.assert_says(200, "external");
     for (target, error) in [
         ("/watchlist?sort=none", "must be one of lifecycle, name, dqs, added, release, bid, venue"),
@@ -138,6 +137,47 @@ fn the_page_matches_the_api_in_every_order() {
     let left = ["catchable.com", "pending.com", "released.com", "teapots.net", "xn--mnchen-3ya.de"];
     assert_eq!(ann.get("/watchlist?sort=name").chosen_by(), left);
     assert_eq!(api.get("/api/v1/watchlist").json()["summary"]["total"], json!(5));
+}
+
+#[test]
+fn names_of_a_day_are_in_the_order_of_hour_and_score() {
+    let world = World::new();
+    // Names of .nu are released at 04:00 UTC, those of .com later.
+    let names = ["a-0q7xzk.com", "harbor.com", "zebra.nu", "garden.nu", "a-0q7xzk.nu"];
+    let rows = names.map(|name| format!("{name},2026-01-02,2026-03-18\n")).concat();
+    let list = world.site.write("day.csv", format!("domain,drop_date,release_date\n{rows}"));
+    world.site.ingest(&list, "2026-03-15T02:00:00Z");
+    let mut ann = world.person("ann@example.com", "api");
+    ann.post("/watchlist/add", &[("names", &names.join(" "))]);
+    let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
+    let body = api.get("/api/v1/watchlist?sort=lifecycle").json();
+    let rows = body["watchlist"].as_array().expect("rows");
+    let key = |row: &serde_json::Value| {
+        let [hour, score] = [&row["releaseAt"], &row["dqs"]];
+        let hour = hour.as_str().unwrap_or_default().to_owned();
+        (hour, std::cmp::Reverse(score.as_u64()), row["domain"].to_string())
+    };
+    assert!(rows.iter().map(key).is_sorted(), "{body}");
+    assert!(rows.iter().all(|row| row["releaseAt"].is_string()), "{body}");
+    let order = ann.get("/watchlist").chosen_by();
+    assert_eq!(order[2..], ["a-0q7xzk.nu", "harbor.com", "a-0q7xzk.com"], "{order:?}");
+    assert_eq!(ann.get("/watchlist?sort=release").chosen_by(), order);
+}
+
+#[test]
+fn the_summary_leaves_out_what_is_not_there() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "api");
+    ann.post("/watchlist/add", &[("names", "fresh.com")]);
+    let page = ann.get("/watchlist");
+    page.assert_lacks("0 </b>");
+    for words in ["drop tomorrow", "in maximum bids", "outside our data"] {
+        page.assert_lacks(words);
+    }
+    ann.post("/watchlist/add", &[("names", "domain,max_bid_usd\nunseen.com,12\n")]);
+    let page = ann.get("/watchlist");
+    page.assert_says(200, "$12 in maximum bids · 1 of ");
+    page.assert_lacks("of this week without a bid");
 }
 
 #[test]
