@@ -32,7 +32,7 @@ impl Usd {
 }
 
 /// ISO 4217 code of a currency in use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Currency(&'static str);
 
 impl<'de> Deserialize<'de> for Currency {
@@ -55,6 +55,269 @@ impl Currency {
     /// Returns the code, in upper case.
     pub fn as_str(self) -> &'static str {
         self.0
+    }
+
+    /// Returns the number of decimals of an amount (ISO 4217).
+    pub fn decimals(self) -> u32 {
+        match self.0 {
+            "BIF" | "CLP" | "DJF" | "GNF" | "ISK" | "JPY" | "KMF" | "KRW" | "PYG" | "RWF"
+            | "UGX" | "VND" | "VUV" | "XAF" | "XOF" | "XPF" => 0,
+            "BHD" | "IQD" | "JOD" | "KWD" | "LYD" | "OMR" | "TND" => 3,
+            _ => 2,
+        }
+    }
+
+    /// Returns the highest amount in minor units.
+    fn minor_max(self) -> u64 {
+        if self == Currency::USD { USD_MAX * 100 } else { MINOR_MAX }
+    }
+
+    /// Returns the size of the minor unit: 100 cents are a dollar.
+    pub fn minor_units(self) -> u64 {
+        10u64.pow(self.decimals())
+    }
+}
+
+/// The highest amount in minor units, in any currency but the US dollar.
+const MINOR_MAX: u64 = 10_000_000_000_000;
+
+/// An amount in the currency in which it was entered, in minor units: cents, or yen. Invariant: at most
+/// [`USD_MAX`] dollars, or 10^13 minor units of another currency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "(Currency, u64)", into = "(Currency, u64)")]
+pub struct Amount {
+    currency: Currency,
+    minor: u64,
+}
+
+impl Amount {
+    /// Returns the amount of these minor units; `None` if it is too high.
+    pub fn new(currency: Currency, minor: u64) -> Option<Amount> {
+        (minor <= currency.minor_max()).then_some(Amount { currency, minor })
+    }
+
+    pub fn currency(self) -> Currency {
+        self.currency
+    }
+
+    /// Returns the amount in minor units.
+    pub fn minor(self) -> u64 {
+        self.minor
+    }
+
+    /// Returns an amount in US dollars as such.
+    pub fn usd(self) -> Option<Usd> {
+        (self.currency == Currency::USD).then(|| Usd::from_cents(self.minor)).flatten()
+    }
+
+    /// Reads an amount that a person wrote, in the currency that it states, or else in `usual`.
+    ///
+    /// # Errors
+    /// [`number::plain`] refuses the text, the currency is not clear, or the amount is too high or has more
+    /// decimals than its currency.
+    pub fn from_text(
+        text: &str,
+        usual: Currency,
+        marks: DecimalMark,
+    ) -> Result<Amount, AmountError> {
+        let (stated, amount) = split_currency(text);
+        let currency = match stated {
+            StatedCurrency::None => usual,
+            StatedCurrency::One(currency) => currency,
+            StatedCurrency::Several => return Err(AmountError::Several),
+        };
+        let number = number::plain(amount, marks)?;
+        Amount::from_json_number(&number, currency).ok_or(AmountError::Range(currency))
+    }
+
+    /// Returns the amount in a JSON number; `None` if it has more decimals than its currency, or is too
+    /// high.
+    pub fn from_json_number(number: &str, currency: Currency) -> Option<Amount> {
+        scaled(number, currency.decimals()).and_then(|minor| Amount::new(currency, minor))
+    }
+
+    /// Returns true for a text that is read the same way everywhere, so that a page need not ask.
+    pub fn is_exact(text: &str) -> bool {
+        number::is_exact(split_currency(text).1.trim())
+    }
+
+    /// Returns the number without its currency, as short as possible: `12`, `12.5`.
+    pub fn number(self) -> String {
+        let (whole, rest) =
+            (self.minor / self.currency.minor_units(), self.minor % self.currency.minor_units());
+        let places = format!("{rest:0width$}", width = self.currency.decimals() as usize);
+        match places.trim_end_matches('0') {
+            "" => whole.to_string(),
+            places => format!("{whole}.{places}"),
+        }
+    }
+}
+
+/// The text is not an amount.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AmountError {
+    #[error("must be a number from 0 to 1000000000 with at most two decimals{0}")]
+    Number(#[from] NumberError),
+    #[error(
+        "must be a number from 0 to {max} with at most {places} decimals",
+        max = .0.minor_max() / .0.minor_units(),
+        places = if .0.decimals() == 2 { "two".to_owned() } else { .0.decimals().to_string() }
+    )]
+    Range(Currency),
+    #[error("has a sign of several currencies; write a code such as SEK")]
+    Several,
+}
+
+impl From<Usd> for Amount {
+    fn from(price: Usd) -> Amount {
+        Amount { currency: Currency::USD, minor: price.cents() }
+    }
+}
+
+impl TryFrom<(Currency, u64)> for Amount {
+    type Error = &'static str;
+
+    fn try_from((currency, minor): (Currency, u64)) -> Result<Amount, &'static str> {
+        Amount::new(currency, minor).ok_or("an amount is too high")
+    }
+}
+
+impl From<Amount> for (Currency, u64) {
+    fn from(amount: Amount) -> (Currency, u64) {
+        (amount.currency, amount.minor)
+    }
+}
+
+/// Units of [`Rate`] in 1.
+const RATE_UNITS: u64 = 100_000_000;
+/// The highest rate, in units.
+const RATE_MAX: u64 = 1_000_000 * RATE_UNITS;
+
+/// The worth of one unit of a currency in another one: a decimal with eight places. Invariant: above 0, at
+/// most a million.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u64", into = "u64")]
+pub struct Rate(NonZeroU64);
+
+impl Rate {
+    /// Reads a rate that a person wrote.
+    ///
+    /// # Errors
+    /// The text is not a number from 0.00000001 to 1,000,000 with at most eight decimals.
+    pub fn from_text(text: &str) -> Result<Rate, RateError> {
+        let text = text.trim();
+        // Rates have more decimals than prices, so a single comma is the decimal mark.
+        let number = match text.split_once(',') {
+            Some((whole, places)) => format!("{whole}.{places}"),
+            None => text.to_owned(),
+        };
+        let is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let units = Some(number).filter(|_| is_plain).and_then(|number| scaled(&number, 8));
+        units.and_then(|units| Rate::try_from(units).ok()).ok_or(RateError)
+    }
+
+    /// Converts an amount to minor units of `to`, rounded half up.
+    pub fn convert(self, amount: Amount, to: Currency) -> u128 {
+        let units =
+            u128::from(self.0.get()) * u128::from(amount.minor) * u128::from(to.minor_units());
+        let of_one = u128::from(RATE_UNITS) * u128::from(amount.currency.minor_units());
+        (units + of_one / 2) / of_one
+    }
+}
+
+/// The text is not a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be a number above 0 and up to 1000000, with at most eight decimals")]
+pub struct RateError;
+
+impl TryFrom<u64> for Rate {
+    type Error = RateError;
+
+    fn try_from(units: u64) -> Result<Rate, RateError> {
+        NonZeroU64::new(units).filter(|units| units.get() <= RATE_MAX).map(Rate).ok_or(RateError)
+    }
+}
+
+impl From<Rate> for u64 {
+    fn from(rate: Rate) -> u64 {
+        rate.0.get()
+    }
+}
+
+/// Writes the shortest decimal: `1.0835`.
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, rest) = (self.0.get() / RATE_UNITS, self.0.get() % RATE_UNITS);
+        match format!("{rest:08}").trim_end_matches('0') {
+            "" => write!(f, "{whole}"),
+            places => write!(f, "{whole}.{places}"),
+        }
+    }
+}
+
+/// The share of a sale that its venue keeps, in hundredths of a percent. Invariant: at most 100 %.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u16", into = "u16")]
+pub struct Percent(u16);
+
+impl Percent {
+    const MAX: u16 = 10_000;
+
+    /// Reads a percentage that a person wrote: `15`, `12,5 %`.
+    ///
+    /// # Errors
+    /// The text is not a number from 0 to 100 with at most two decimals.
+    pub fn from_text(text: &str) -> Result<Percent, PercentError> {
+        let text = text.trim().trim_end_matches('%');
+        let number = number::plain(text, DecimalMark::Either).map_err(|_| PercentError)?;
+        Percent::from_json_number(&number)
+    }
+
+    /// # Errors
+    /// The value is not a number from 0 to 100 with at most two decimals.
+    pub fn from_json_number(number: &str) -> Result<Percent, PercentError> {
+        let hundredths = cents(number).and_then(|it| u16::try_from(it).ok());
+        hundredths.ok_or(PercentError)?.try_into()
+    }
+
+    /// Returns this share of an amount, rounded half up to a minor unit.
+    pub fn of(self, amount: Amount) -> Amount {
+        let whole = u128::from(Percent::MAX);
+        let part = (u128::from(amount.minor) * u128::from(self.0) + whole / 2) / whole;
+        // A part is at most the amount.
+        Amount { minor: part as u64, ..amount }
+    }
+
+    /// Returns the percentage as a number.
+    pub fn hundredths(self) -> u16 {
+        self.0
+    }
+}
+
+/// The text is not a percentage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be a number from 0 to 100 with at most two decimals")]
+pub struct PercentError;
+
+impl TryFrom<u16> for Percent {
+    type Error = PercentError;
+
+    fn try_from(hundredths: u16) -> Result<Percent, PercentError> {
+        (hundredths <= Percent::MAX).then_some(Percent(hundredths)).ok_or(PercentError)
+    }
+}
+
+impl From<Percent> for u16 {
+    fn from(percent: Percent) -> u16 {
+        percent.0
+    }
+}
+
+/// Writes the shortest decimal: `12.5`.
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cents = Usd::from_cents(self.0.into());
+        cents.map_or(Ok(()), |it| it.fmt(f))
     }
 }
 
@@ -209,6 +472,12 @@ impl Usd {
 /// Returns the cents of a JSON number; `None` if the value is not a number, is negative or has
 /// fractions of a cent.
 pub fn cents(number: &str) -> Option<u64> {
+    scaled(number, 2)
+}
+
+/// Returns the value of a JSON number times 10^`places`; `None` if the value is not a number, is negative or
+/// has more decimals.
+fn scaled(number: &str, places: u32) -> Option<u64> {
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let digits = format!("{whole}{fraction}");
@@ -221,11 +490,11 @@ pub fn cents(number: &str) -> Option<u64> {
     if significant.is_empty() {
         return Some(0);
     }
-    // The value is `significant` × 10^scale cents.
+    // The value is `significant` × 10^scale.
     let scale = exponent
         .parse::<i64>()
         .ok()?
-        .checked_add(2 + zeros)?
+        .checked_add(i64::from(places) + zeros)?
         .checked_sub(i64::try_from(fraction.len()).ok()?)?;
     let factor = 10u64.checked_pow(u32::try_from(scale).ok()?)?;
     significant.parse::<u64>().ok()?.checked_mul(factor)
@@ -265,6 +534,8 @@ impl fmt::Debug for Usd {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -406,6 +677,92 @@ mod tests {
                 );
                 assert_eq!(refused, expected);
             }
+        }
+    }
+
+    #[test]
+    fn amounts_are_read_in_their_currency() {
+        let eur = Currency::parse("EUR").expect("a currency");
+        let of = |code: &str, minor| Amount::new(Currency::parse(code).expect("a currency"), minor);
+        for (text, expected) in [
+            ("12,50 €", of("EUR", 1_250)),
+            ("1.250,00", of("EUR", 125_000)),
+            ("$12.5", of("USD", 1_250)),
+            ("JPY 1500", of("JPY", 1_500)),
+            ("1,250 GBP", of("GBP", 125_000)),
+        ] {
+            assert_eq!(Amount::from_text(text, eur, DecimalMark::Either).ok(), expected, "{text}");
+        }
+        for text in ["12 kr", "JPY 15.50", "1000000001 USD", "12.505", "-1", ""] {
+            assert!(Amount::from_text(text, eur, DecimalMark::Either).is_err(), "{text}");
+        }
+        assert_eq!(of("EUR", 1_205).map(Amount::number).as_deref(), Some("12.05"));
+        assert_eq!(of("JPY", 1_205).map(Amount::number).as_deref(), Some("1205"));
+        assert_eq!(of("KWD", 1_205).map(Amount::number).as_deref(), Some("1.205"));
+    }
+
+    #[test]
+    fn rates_and_percentages_are_exact_decimals() {
+        for (text, shown) in
+            [("1.0835", "1.0835"), ("0,92", "0.92"), ("150", "150"), ("0.00000001", "0.00000001")]
+        {
+            assert_eq!(Rate::from_text(text).map(|rate| rate.to_string()), Ok(shown.to_owned()));
+        }
+        for text in ["0", "-1", "1.000000001", "1000000.1", "1.2.3", "1e2", "", "1,0,0"] {
+            assert_eq!(Rate::from_text(text), Err(RateError), "{text}");
+        }
+        for (text, hundredths) in [("15", 1_500), ("12,5 %", 1_250), ("0.01", 1), ("100%", 10_000)]
+        {
+            assert_eq!(Percent::from_text(text).map(Percent::hundredths), Ok(hundredths), "{text}");
+        }
+        for text in ["100.01", "-1", "12.505", "", "%"] {
+            assert_eq!(Percent::from_text(text), Err(PercentError), "{text}");
+        }
+    }
+
+    fn some_currency() -> impl Strategy<Value = Currency> {
+        let codes: Vec<_> = CURRENCY_CODES.split_whitespace().chain(["USD"]).collect();
+        proptest::sample::select(codes).prop_map(|code| Currency::parse(code).expect("a currency"))
+    }
+
+    fn some_amount() -> impl Strategy<Value = Amount> {
+        (some_currency(), 0..=USD_MAX * 100)
+            .prop_map(|(currency, minor)| Amount { currency, minor })
+    }
+
+    proptest! {
+        #[test]
+        fn converted_amounts_are_off_by_at_most_half_a_minor_unit(
+            amount in some_amount(),
+            to in some_currency(),
+            units in 1..=RATE_MAX,
+        ) {
+            let rate = Rate::try_from(units).expect("a rate");
+            let one = u128::from(RATE_UNITS) * u128::from(amount.currency.minor_units());
+            let exact = u128::from(units) * u128::from(amount.minor) * u128::from(to.minor_units());
+            let twice_off = (rate.convert(amount, to) * one).abs_diff(exact) * 2;
+            prop_assert!(twice_off <= one);
+            prop_assert_eq!(Rate::from_text(&rate.to_string()), Ok(rate));
+        }
+
+        #[test]
+        fn amounts_survive_being_written(amount in some_amount()) {
+            let text = format!("{} {}", amount.number(), amount.currency.as_str());
+            let read = Amount::from_text(&text, Currency::USD, DecimalMark::Point);
+            // Three decimals could also be thousands, so people are asked to write them otherwise.
+            if amount.currency.decimals() < 3 {
+                prop_assert_eq!(read, Ok(amount));
+            }
+            prop_assert_eq!(Amount::from_json_number(&amount.number(), amount.currency), Some(amount));
+        }
+
+        #[test]
+        fn a_share_and_the_rest_are_the_amount(amount in some_amount(), hundredths in 0u16..=10_000) {
+            let part = Percent(hundredths).of(amount);
+            prop_assert_eq!(part.currency, amount.currency);
+            prop_assert!(part.minor <= amount.minor);
+            let exact = u128::from(amount.minor) * u128::from(hundredths);
+            prop_assert!((u128::from(part.minor) * 10_000).abs_diff(exact) <= 5_000);
         }
     }
 }
