@@ -210,6 +210,7 @@ fn claim(account: AccountId, number: u64) -> Event {
         venue: None,
         renews_on: None,
         renewal: None,
+        terms: None,
     };
     Event::ClaimPut { account, claim: Box::new(claim) }
 }

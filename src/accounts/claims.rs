@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use super::data::account::Account;
-use super::data::claims::{Attribution, Claim};
+use super::data::claims::{Attribution, Claim, Commission, Price, Terms};
 use super::decide::{Decided, check_text, draw_id, invalid};
 use super::error::{InvalidField, WriteError};
 use super::event::{Event, RowOf};
@@ -14,7 +14,7 @@ use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{ClaimId, RuleId};
 use crate::vocab::limits::{CLAIMS_MAX, NOTES_CHARS_MAX, REGISTRAR_CHARS_MAX};
-use crate::vocab::money::Usd;
+use crate::vocab::money::Amount;
 use crate::vocab::name::DomainName;
 use crate::vocab::time::UnixMs;
 
@@ -25,39 +25,45 @@ pub struct NewClaim {
     pub status: ClaimStatus,
     /// 1 to 200 characters on one line.
     pub registrar: Option<String>,
-    pub acquired_price: Option<Usd>,
+    pub acquired_price: Option<Amount>,
     /// Only for a sold claim.
-    pub resale_price: Option<Usd>,
+    pub resale_price: Option<Amount>,
     /// Allowed only for a sold claim; defaults to now.
     pub sold_at: Option<UnixMs>,
     /// At most 10,000 characters. An empty note counts as none.
     pub user_notes: Option<String>,
     /// A rule of the same account.
     pub alert_rule: Option<RuleId>,
-    pub bid: Option<Usd>,
+    pub bid: Option<Amount>,
     /// 1 to 60 characters on one line.
     pub venue: Option<String>,
     pub renews_on: Option<Day>,
     /// The fee of the next renewal.
-    pub renewal: Option<Usd>,
+    pub renewal: Option<Amount>,
+    /// Only for a sold claim.
+    pub commission: Option<Commission>,
+    /// Only for a sold claim; 1 to 60 characters on one line.
+    pub sold_venue: Option<String>,
 }
 
 /// A change of a claim. An outer `None` leaves a field unchanged; an inner `None` clears it. Values
 /// are limited as in [`NewClaim`].
 #[derive(Clone, Debug, Default)]
 pub struct ClaimPatch {
-    /// Any status may follow any other. Leaving `sold` clears `sold_at` and `resale_price`.
+    /// Any status may follow any other. Leaving `sold` clears what is only for a sold claim.
     pub status: Option<ClaimStatus>,
     pub registrar: Option<Option<String>>,
-    pub acquired_price: Option<Option<Usd>>,
-    pub resale_price: Option<Option<Usd>>,
+    pub acquired_price: Option<Option<Amount>>,
+    pub resale_price: Option<Option<Amount>>,
     pub sold_at: Option<Option<UnixMs>>,
     pub user_notes: Option<Option<String>>,
     pub alert_rule: Option<Option<RuleId>>,
-    pub bid: Option<Option<Usd>>,
+    pub bid: Option<Option<Amount>>,
     pub venue: Option<Option<String>>,
     pub renews_on: Option<Option<Day>>,
-    pub renewal: Option<Option<Usd>>,
+    pub renewal: Option<Option<Amount>>,
+    pub commission: Option<Option<Commission>>,
+    pub sold_venue: Option<Option<String>>,
 }
 
 impl Store {
@@ -109,23 +115,33 @@ fn add(account: &Account, new: NewClaim, now: UnixMs) -> Result<Decided<Claim>, 
         return Err(WriteError::TooMany { what: "claims", limit: CLAIMS_MAX });
     }
     let is_sold = new.status == ClaimStatus::Sold;
-    let claim = Claim {
+    let mut claim = Claim {
         id: draw_id(ClaimId::new, |id| claims.get(id).is_some())?,
         domain: new.domain,
         status: new.status,
         registrar: registrar(new.registrar)?,
-        acquired_price: new.acquired_price,
-        resale_price: new.resale_price,
+        acquired_price: None,
+        resale_price: None,
         sold_at: new.sold_at.or(is_sold.then_some(now)),
         reported_at: now,
         updated_at: now,
         user_notes: user_notes(new.user_notes)?,
         alert_rule: attribution(account, new.alert_rule)?,
-        bid: new.bid,
-        venue: checked_venue(new.venue.as_deref())?,
+        bid: None,
+        venue: checked_venue(InvalidField::Venue, new.venue.as_deref())?,
         renews_on: new.renews_on,
-        renewal: new.renewal,
+        renewal: None,
+        terms: None,
     };
+    claim.set_terms(Terms {
+        commission: new.commission,
+        sold_venue: checked_venue(InvalidField::SoldVenue, new.sold_venue.as_deref())?,
+        ..Terms::default()
+    });
+    claim.set_amount(Price::Bid, new.bid);
+    claim.set_amount(Price::Acquired, new.acquired_price);
+    claim.set_amount(Price::Resale, new.resale_price);
+    claim.set_amount(Price::Renewal, new.renewal);
     check_sale(&claim)?;
     Ok(Decided::new([put(account, &claim)], claim))
 }
@@ -150,13 +166,24 @@ fn change(
         claim.alert_rule = attribution(account, rule)?;
     }
     if let Some(venue) = patch.venue {
-        claim.venue = checked_venue(venue.as_deref())?;
+        claim.venue = checked_venue(InvalidField::Venue, venue.as_deref())?;
     }
-    claim.bid = patch.bid.unwrap_or(claim.bid);
     claim.renews_on = patch.renews_on.unwrap_or(claim.renews_on);
-    claim.renewal = patch.renewal.unwrap_or(claim.renewal);
-    claim.acquired_price = patch.acquired_price.unwrap_or(claim.acquired_price);
-    claim.resale_price = patch.resale_price.unwrap_or(claim.resale_price);
+    let prices = [
+        (Price::Bid, patch.bid),
+        (Price::Acquired, patch.acquired_price),
+        (Price::Resale, patch.resale_price),
+        (Price::Renewal, patch.renewal),
+    ];
+    for (price, amount) in prices {
+        claim.set_amount(price, amount.unwrap_or(claim.amount(price)));
+    }
+    let mut terms = claim.terms.as_deref().cloned().unwrap_or_default();
+    terms.commission = patch.commission.unwrap_or(terms.commission);
+    if let Some(venue) = patch.sold_venue {
+        terms.sold_venue = checked_venue(InvalidField::SoldVenue, venue.as_deref())?;
+    }
+    claim.set_terms(terms);
     claim.sold_at = patch.sold_at.unwrap_or(claim.sold_at);
     check_sale(&claim)?;
     claim.updated_at = now.max(claim.reported_at);
@@ -167,14 +194,16 @@ fn put(account: &Account, claim: &Claim) -> Event {
     Event::ClaimPut { account: account.id, claim: Box::new(claim.clone()) }
 }
 
-/// A sale sets the time of the sale; leaving `sold` clears time and price.
+/// A sale sets the time of the sale; leaving `sold` clears time, price and terms.
 fn set_status(claim: &mut Claim, status: ClaimStatus, now: UnixMs) {
     claim.status = status;
     if status == ClaimStatus::Sold {
         claim.sold_at.get_or_insert(now);
     } else {
         claim.sold_at = None;
-        claim.resale_price = None;
+        claim.set_amount(Price::Resale, None);
+        let terms = claim.terms.as_deref().cloned().unwrap_or_default();
+        claim.set_terms(Terms { commission: None, sold_venue: None, ..terms });
     }
 }
 
@@ -184,10 +213,16 @@ fn check_sale(claim: &Claim) -> Result<(), WriteError> {
         let what = if is_sold { "a sold claim has one" } else { "only a sold claim has one" };
         return Err(invalid(InvalidField::SoldAt, what));
     }
-    if !is_sold && claim.resale_price.is_some() {
-        return Err(invalid(InvalidField::ResalePrice, "only a sold claim has one"));
+    let (commission, sold_venue) = claim.sale_terms();
+    let of_sale = [
+        (InvalidField::ResalePrice, claim.amount(Price::Resale).is_some()),
+        (InvalidField::Commission, commission.is_some()),
+        (InvalidField::SoldVenue, sold_venue.is_some()),
+    ];
+    match of_sale.into_iter().find(|(_, is_set)| *is_set && !is_sold) {
+        Some((field, _)) => Err(invalid(field, "only a sold claim has one")),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn registrar(text: Option<String>) -> Result<Option<Box<str>>, WriteError> {

@@ -68,6 +68,8 @@ pub enum InvalidField {
     Registrar,
     ResalePrice,
     SoldAt,
+    SoldVenue,
+    Commission,
     UserNotes,
     Venue,
     Note,

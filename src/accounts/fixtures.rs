@@ -51,6 +51,7 @@ pub fn claim() -> Claim {
         venue: None,
         renews_on: None,
         renewal: None,
+        terms: None,
     }
 }
 

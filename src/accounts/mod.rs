@@ -67,7 +67,7 @@ pub use changes::WatchMatch;
 pub use claims::{ClaimPatch, NewClaim};
 pub use data::UserData;
 pub use data::access::{LINK_AGE_MAX, SESSION_KEPT_MAX, Session, SessionLife};
-pub use data::claims::{Attribution, Claim};
+pub use data::claims::{Attribution, Claim, Commission, Price};
 pub use data::deliveries::{
     AttemptOutcome, Delivery, DeliveryStatus, MatchedName, Message, MessageKind, MessageRows,
     OffReason, Problem, StatusClass, SwitchedOff,
@@ -75,6 +75,7 @@ pub use data::deliveries::{
 pub use data::facts::{Facts, FactsRow, OwnFacts};
 pub use data::feeds::{Feed, FeedOf};
 pub use data::keys::Key;
+pub use data::money::MoneySettings;
 pub use data::nodes::{Lead, Nodes, Publication};
 pub use data::rules::{Channel, Rule, WebhookSecret};
 pub use data::searches::SavedSearch;

@@ -7,6 +7,7 @@ use super::data::access::{
 };
 use super::data::account::Account;
 use super::data::keys::Key;
+use super::data::money::MoneySettings;
 use super::data::rules::{Channel, Rule};
 use super::data::watch_alerts::WatchSettings;
 use super::decide::{Decided, invalid};
@@ -79,8 +80,12 @@ impl Store {
         self.write(caller, |account, _| {
             let is_new = account.access.telegram_chat.as_deref() != chat.as_deref();
             let chat = chat.map(Into::into);
-            let set =
-                Event::PreferencesSet { account: account.id, chat: Some(chat), columns: None };
+            let set = Event::PreferencesSet {
+                account: account.id,
+                chat: Some(chat),
+                columns: None,
+                money: None,
+            };
             Ok(Decided::new(is_new.then_some(set), ()))
         })
         .await
@@ -138,7 +143,7 @@ impl Store {
             }
             if account.access.telegram_chat.as_deref() == Some(from) {
                 let chat = Some(Some(to.into()));
-                events.push(Event::PreferencesSet { account: id, chat, columns: None });
+                events.push(Event::PreferencesSet { account: id, chat, columns: None, money: None });
             }
             Ok(Decided::new(events, true))
         })
@@ -157,8 +162,22 @@ impl Store {
         self.write(caller, |account, _| {
             let is_new = account.data.columns != columns;
             let (account, columns) = (account.id, Some(columns));
-            let chosen = Event::PreferencesSet { account, chat: None, columns };
+            let chosen = Event::PreferencesSet { account, chat: None, columns, money: None };
             Ok(Decided::new(is_new.then_some(chosen), ()))
+        })
+        .await
+    }
+
+    /// Stores the currency of the account, and its rates.
+    ///
+    /// # Errors
+    /// [`WriteError::Journal`].
+    pub async fn set_money(&self, caller: &Caller, money: MoneySettings) -> Result<(), WriteError> {
+        self.write(caller, |account, _| {
+            let is_new = account.data.money != money;
+            let (account, money) = (account.id, Some(money));
+            let set = Event::PreferencesSet { account, chat: None, columns: None, money };
+            Ok(Decided::new(is_new.then_some(set), ()))
         })
         .await
     }

@@ -103,7 +103,7 @@ impl WatchPatch {
         if let Some(venue) = &self.venue
             && replaces(details.venue.is_some())
         {
-            details.venue = checked_venue(venue.as_deref())?;
+            details.venue = checked_venue(InvalidField::Venue, venue.as_deref())?;
         }
         if let Some(max_bid) = self.max_bid
             && replaces(details.max_bid.is_some())
@@ -135,9 +135,12 @@ impl WatchPatch {
 }
 
 /// Checks the name of a venue.
-pub(super) fn checked_venue(venue: Option<&str>) -> Result<Option<Box<str>>, WriteError> {
+pub(super) fn checked_venue(
+    field: InvalidField,
+    venue: Option<&str>,
+) -> Result<Option<Box<str>>, WriteError> {
     let Some(venue) = venue else { return Ok(None) };
-    check_text(InvalidField::Venue, venue, 1..=VENUE_CHARS_MAX, char::is_control)?;
+    check_text(field, venue, 1..=VENUE_CHARS_MAX, char::is_control)?;
     Ok(Some(venue.into()))
 }
 

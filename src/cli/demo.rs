@@ -12,8 +12,8 @@ use flate2::read::GzDecoder;
 use tokio::runtime;
 
 use crate::accounts::{
-    AttemptOutcome, Channel, Email, NewClaim, NewRule, NewSearch, Password, PendingDelivery, Post,
-    Store, Tags, Watch, WatchPatch,
+    AttemptOutcome, Channel, Commission, Email, NewClaim, NewRule, NewSearch, Password,
+    PendingDelivery, Post, Store, Tags, Watch, WatchPatch,
 };
 use crate::app;
 use crate::config::telemetry::Telemetry;
@@ -31,7 +31,7 @@ use crate::sources::settings::Settings;
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
-use crate::vocab::money::Usd;
+use crate::vocab::money::{Amount, Percent, Usd};
 use crate::vocab::name::DomainName;
 use crate::vocab::plan::Plan;
 use crate::vocab::secret::Secret;
@@ -227,15 +227,17 @@ fn claims(sample: &[SampleName], today: Day) -> Vec<NewClaim> {
             domain: name.clone(),
             status,
             registrar: None,
-            acquired_price: usd(69 + 11 * at).filter(|_| is_won),
-            resale_price: usd(350 + 130 * at).filter(|_| is_sold),
+            acquired_price: usd(69 + 11 * at).filter(|_| is_won).map(Amount::from),
+            resale_price: usd(350 + 130 * at).filter(|_| is_sold).map(Amount::from),
             sold_at: None,
             user_notes: None,
             alert_rule: None,
-            bid: usd(60 + 10 * at),
+            bid: usd(60 + 10 * at).map(Amount::from),
             venue: Some(VENUES[at % 3].into()),
             renews_on: (is_won && !is_sold).then(|| today.plus(20 + 30 * at as i32)),
-            renewal: usd(12),
+            renewal: usd(12).map(Amount::from),
+            commission: Percent::try_from(1_500).ok().map(Commission::Percent).filter(|_| is_sold),
+            sold_venue: is_sold.then(|| "Sedo".into()),
         }
     };
     gone.map(claim).collect()

@@ -243,6 +243,8 @@ fn member(field: InvalidField) -> Cow<'static, str> {
         InvalidField::Registrar => "registrar",
         InvalidField::ResalePrice => "resalePriceUsd",
         InvalidField::SoldAt => "soldAt",
+        InvalidField::SoldVenue => "soldVenue",
+        InvalidField::Commission => "commission",
         InvalidField::UserNotes => "userNotes",
         InvalidField::Venue => "venue",
         InvalidField::Note => "note",

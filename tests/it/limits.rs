@@ -156,6 +156,8 @@ async fn add_claim(
         venue: None,
         renews_on: None,
         renewal: None,
+        commission: None,
+        sold_venue: None,
     };
     let draft = store.add_claim(caller, claim, Post { now: now(), idempotency: None }).await?;
     draft.respond(|_| Receipt { code: 201, bytes: Vec::new() }).await.map(drop)

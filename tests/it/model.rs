@@ -26,7 +26,7 @@ use dropdex::vocab::claim::{ClaimStatus, Vote};
 use dropdex::vocab::clock::Clock;
 use dropdex::vocab::day::Day;
 use dropdex::vocab::ids::{ClaimId, RuleId, SearchId};
-use dropdex::vocab::money::Usd;
+use dropdex::vocab::money::{Amount, Usd};
 use dropdex::vocab::name::DomainName;
 use dropdex::vocab::plan::{Plan, Plans};
 use dropdex::vocab::time::UnixMs;
@@ -554,8 +554,8 @@ impl Run {
             domain: name(&claim.domain),
             status: claim.status,
             registrar: claim.registrar.clone(),
-            acquired_price: claim.acquired.and_then(Usd::from_cents),
-            resale_price: claim.resale.and_then(Usd::from_cents),
+            acquired_price: claim.acquired.and_then(Usd::from_cents).map(Amount::from),
+            resale_price: claim.resale.and_then(Usd::from_cents).map(Amount::from),
             sold_at: claim.sold_at.and_then(|ms| UnixMs::new(ms as u64)),
             user_notes: claim.notes.clone(),
             alert_rule: rule.and_then(RuleId::new),
@@ -563,6 +563,8 @@ impl Run {
             venue: None,
             renews_on: None,
             renewal: None,
+            commission: None,
+            sold_venue: None,
         };
         let shape = |claim: &Claim| Receipt { code: 201, bytes: claim.id.to_string().into() };
         let (store, post) = (self.store(), self.post(key.as_ref()));
@@ -604,11 +606,12 @@ impl Run {
         let resale = self.rng.maybe(20, |rng| rng.maybe(70, |rng| rng.below(1_000) as u64));
         let sold_at = self.rng.maybe(10, |rng| rng.maybe(70, |_| now - 5_000));
         let rule = self.rng.chance(20).then(|| self.rng.chance(70).then(|| self.rule_id(at)));
+        let amount = |cents: Option<u64>| cents.and_then(Usd::from_cents).map(Amount::from);
         let patch = ClaimPatch {
             status,
             registrar: registrar.clone(),
-            acquired_price: acquired.map(|price| price.and_then(Usd::from_cents)),
-            resale_price: resale.map(|price| price.and_then(Usd::from_cents)),
+            acquired_price: acquired.map(amount),
+            resale_price: resale.map(amount),
             sold_at: sold_at.map(|at| at.and_then(|ms| UnixMs::new(ms as u64))),
             user_notes: notes.clone(),
             alert_rule: rule.map(|rule| rule.and_then(RuleId::new)),

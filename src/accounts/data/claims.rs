@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use compact_str::CompactString;
+use serde::{Deserialize, Serialize};
 
 use crate::data::fields::row;
 use crate::data::sorted::Sorted;
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{ClaimId, RuleId};
-use crate::vocab::money::Usd;
+use crate::vocab::money::{Amount, Percent, Usd};
 use crate::vocab::name::DomainName;
 use crate::vocab::time::UnixMs;
 
@@ -37,14 +38,41 @@ pub struct Claim {
     pub renews_on: Option<Day>,
     /// The fee of the next renewal.
     pub renewal: Option<Usd>,
+    pub terms: Option<Box<Terms>>,
 }
 
 row!(Claim {
     1 id, 2 domain, 3 status, 4 reported_at, 5 updated_at
 } optional {
     6 registrar, 7 acquired_price, 8 resale_price, 9 sold_at, 10 user_notes, 11 alert_rule,
-    12 bid, 13 venue, 14 renews_on, 15 renewal
+    12 bid, 13 venue, 14 renews_on, 15 renewal, 16 terms
 });
+
+/// Amounts of a claim in other currencies than the US dollar, and the terms of its sale. Invariants: an amount
+/// is here or in the field of the claim with the same name, not in both; terms of a sale are those of a
+/// sold claim.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    pub bid: Option<Amount>,
+    pub acquired_price: Option<Amount>,
+    pub resale_price: Option<Amount>,
+    pub renewal: Option<Amount>,
+    pub commission: Option<Commission>,
+    /// Venue at which the name was sold.
+    pub sold_venue: Option<Box<str>>,
+}
+
+row!(Terms {} optional {
+    1 bid, 2 acquired_price, 3 resale_price, 4 renewal, 5 commission, 6 sold_venue
+});
+
+/// Commission of the venue that sold a name. Variants are stored by position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Commission {
+    /// A share of the price.
+    Percent(Percent),
+    Amount(Amount),
+}
 
 /// Snapshot of an alert rule, taken when a claim named it. It outlives the rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,8 +84,17 @@ pub struct Attribution {
 
 row!(Attribution { 1 id, 2 name });
 
+/// Amounts of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Price {
+    Bid,
+    Acquired,
+    Resale,
+    Renewal,
+}
+
 /// Approximate size in memory of a claim without its texts.
-const CLAIM_BYTES: u64 = 288;
+const CLAIM_BYTES: u64 = 296;
 
 impl Claim {
     /// Returns the approximate size in memory of the claim.
@@ -65,8 +102,55 @@ impl Claim {
         let text = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
         let rule =
             self.alert_rule.as_ref().map_or(0, |rule| size_of::<Attribution>() + rule.name.len());
+        let terms =
+            self.terms.as_ref().map_or(0, |terms| size_of::<Terms>() + text(&terms.sold_venue));
         let texts = text(&self.registrar) + text(&self.user_notes) + text(&self.venue);
-        CLAIM_BYTES + (self.domain.as_str().len() + texts + rule) as u64
+        CLAIM_BYTES + (self.domain.as_str().len() + texts + rule + terms) as u64
+    }
+
+    /// Returns an amount as it was entered.
+    pub fn amount(&self, price: Price) -> Option<Amount> {
+        let terms = self.terms.as_deref();
+        let (usd, other) = match price {
+            Price::Bid => (self.bid, terms.and_then(|it| it.bid)),
+            Price::Acquired => (self.acquired_price, terms.and_then(|it| it.acquired_price)),
+            Price::Resale => (self.resale_price, terms.and_then(|it| it.resale_price)),
+            Price::Renewal => (self.renewal, terms.and_then(|it| it.renewal)),
+        };
+        usd.map(Amount::from).or(other)
+    }
+
+    /// Sets or clears an amount.
+    pub fn set_amount(&mut self, price: Price, amount: Option<Amount>) {
+        let mut terms = self.terms.take().unwrap_or_default();
+        let (usd, other) = match price {
+            Price::Bid => (&mut self.bid, &mut terms.bid),
+            Price::Acquired => (&mut self.acquired_price, &mut terms.acquired_price),
+            Price::Resale => (&mut self.resale_price, &mut terms.resale_price),
+            Price::Renewal => (&mut self.renewal, &mut terms.renewal),
+        };
+        *usd = amount.and_then(Amount::usd);
+        *other = amount.filter(|_| usd.is_none());
+        self.set_terms(*terms);
+    }
+
+    /// Replaces the terms.
+    pub fn set_terms(&mut self, terms: Terms) {
+        self.terms = (terms != Terms::default()).then(|| Box::new(terms));
+    }
+
+    /// Returns the commission of the venue that sold the name, and the venue.
+    pub fn sale_terms(&self) -> (Option<Commission>, Option<&str>) {
+        let terms = self.terms.as_deref();
+        (terms.and_then(|it| it.commission), terms.and_then(|it| it.sold_venue.as_deref()))
+    }
+
+    /// Returns the commission as an amount; `None` for a share of an unknown price.
+    pub fn commission(&self) -> Option<Amount> {
+        match self.sale_terms().0? {
+            Commission::Percent(percent) => Some(percent.of(self.amount(Price::Resale)?)),
+            Commission::Amount(amount) => Some(amount),
+        }
     }
 }
 

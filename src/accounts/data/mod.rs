@@ -15,6 +15,7 @@ pub mod feeds;
 pub mod fields;
 pub mod hidden;
 pub mod keys;
+pub mod money;
 pub mod nodes;
 pub mod responses;
 pub mod rules;
@@ -38,6 +39,7 @@ use claims::{Claim, Claims};
 use deliveries::{Delivery, Outbox, Problem, SwitchedOff};
 use facts::Facts;
 use hidden::Hidden;
+use money::MoneySettings;
 use responses::Responses;
 use rules::{Channel, Rule, Rules};
 use searches::{SavedSearch, Searches};
@@ -58,6 +60,7 @@ pub struct UserData {
     pub(super) searches: Searches,
     /// The chosen columns of the drop list; `None` for the default ones.
     pub(super) columns: Option<Columns>,
+    pub(super) money: MoneySettings,
     /// The latest UTC day with test messages, and the number of messages.
     pub(super) tests: Option<(Day, u32)>,
     /// Settings and channels of watch alerts; `None` until the owner has saved them.
@@ -200,6 +203,11 @@ impl UserData {
     /// Returns the saved search with this id.
     pub fn search(&self, id: SearchId) -> Option<&Arc<SavedSearch>> {
         self.searches.get(id)
+    }
+
+    /// Returns the currency of the account, and its rates.
+    pub fn money(&self) -> &MoneySettings {
+        &self.money
     }
 
     /// Returns the chosen columns of the drop list; `None` for the default ones.

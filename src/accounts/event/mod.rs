@@ -23,6 +23,7 @@ use super::data::facts::{FactsRow, Part};
 use super::data::feeds::{Feed, FeedOf};
 use super::data::fields::{NEWER, put_with_length, row, take_numbered};
 use super::data::keys::Key;
+use super::data::money::MoneySettings;
 use super::data::nodes::{Lead, Publication};
 use super::data::responses::KeptResponse;
 use super::data::rules::{Channel, Rule};
@@ -117,11 +118,12 @@ table! {
         18 VoteSet { 1 account: AccountId, 2 name: DomainName; 3 vote: Option<Vote> }
         /// Names were hidden, or are no longer hidden.
         19 NamesHidden { 1 account: AccountId, 2 names: Vec<DomainName>; 3 shown: bool }
-        /// The default chat of new alert rules or the columns of the drop list changed. An inner
-        /// `None` restores the default.
+        /// The default chat of new alert rules, the columns of the drop list, or currency and rates
+        /// changed. An inner `None` restores the default.
         20 PreferencesSet {
             1 account: AccountId;
             2 chat: Option<Option<CompactString>>, 3 columns: Option<Option<Columns>>,
+            4 money: Option<MoneySettings>,
         }
         /// The response to the request of this transaction was stored for repeats of the request.
         21 ReplyKept { 1 account: AccountId, 2 reply: KeptResponse; }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::data::claims::Attribution;
+use crate::data::claims::{Attribution, Commission, Terms};
 use crate::data::deliveries::{OffReason, Problem, StatusClass};
 use crate::data::facts::{FactsRow, Part};
 use crate::data::fields::RowWriter;
@@ -15,7 +15,7 @@ use crate::vocab::claim::ClaimStatus;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::dropped_name::DroppedName;
 use crate::vocab::evidence::{Evidence, EvidenceSet};
-use crate::vocab::money::Usd;
+use crate::vocab::money::{Amount, Currency, Percent, Rate, Usd};
 use crate::vocab::observation::{
     LatestRegistration, ObservedBy, RdapState, RdapStatuses, Registrar,
 };
@@ -183,7 +183,7 @@ fn owned() -> Named {
     let vote = |vote| Event::VoteSet { account, name: name("a.com"), vote };
     let hidden = |shown| Event::NamesHidden { account, names: names.clone(), shown };
     let chosen = Columns::named(["due", "why"].into_iter());
-    let set = |chat, columns| Event::PreferencesSet { account, chat, columns };
+    let set = |chat, columns| Event::PreferencesSet { account, chat, columns, money: None };
     let removed = |row| Event::Removed { account, row };
     let mut all = vec![
         ("claim", Event::ClaimPut { account, claim: Box::new(claim()) }),
@@ -463,8 +463,42 @@ fn every() -> Vec<(&'static str, Transaction)> {
     all.extend(
         sample().into_iter().chain(facts()).map(|(name, event)| (name, Transaction(vec![event]))),
     );
-    all.extend(actions().into_iter().map(|(name, event)| (name, Transaction(vec![event]))));
+    all.extend(
+        actions()
+            .into_iter()
+            .chain(amounts())
+            .map(|(name, event)| (name, Transaction(vec![event]))),
+    );
     all
+}
+
+/// Events with amounts in several currencies.
+fn amounts() -> Named {
+    let eur = Currency::parse("EUR").expect("a currency");
+    let euros = |cents| Amount::new(eur, cents);
+    let terms = Terms {
+        bid: euros(4_200),
+        acquired_price: Amount::new(Currency::parse("JPY").expect("a currency"), 1_500),
+        resale_price: None,
+        renewal: euros(1_199),
+        commission: Percent::try_from(1_250).ok().map(Commission::Percent),
+        sold_venue: Some("Sedo".into()),
+    };
+    let claim = Claim { bid: None, acquired_price: None, renewal: None, ..sold() };
+    let fee = Terms { commission: euros(60_00).map(Commission::Amount), ..Terms::default() };
+    let put = |terms: Terms| {
+        let claim = Claim { terms: Some(Box::new(terms)), ..claim.clone() };
+        Event::ClaimPut { account: ACCOUNT, claim: Box::new(claim) }
+    };
+    let rates = vec![(Currency::USD, Rate::try_from(91_743_119).expect("a rate"))];
+    let money = Some(MoneySettings { currency: eur, rates });
+    let set = |money| Event::PreferencesSet { account: ACCOUNT, chat: None, columns: None, money };
+    vec![
+        ("claim, currencies", put(terms)),
+        ("claim, fee", put(fee)),
+        ("currency", set(money)),
+        ("usual currency", set(Some(MoneySettings::default()))),
+    ]
 }
 
 /// Events of actions that can be undone.

@@ -27,6 +27,7 @@ use crate::data::deliveries::{
 };
 use crate::data::facts::Facts;
 use crate::data::fields::{NEWER, codec, put_with_length, row, take_numbered};
+use crate::data::money::MoneySettings;
 use crate::data::nodes::Nodes;
 use crate::data::rules::Channel;
 use crate::data::watch_alerts::{WatchSender, WatchSettings};
@@ -141,13 +142,14 @@ struct AccountRow {
     /// The latest UTC day with test messages, and the number of messages.
     tests: Option<(Day, u32)>,
     watch_alerts: Option<WatchSettings>,
+    money: MoneySettings,
 }
 
 row!(AccountRow {
     1 id, 2 email, 3 plan, 4 created
 } optional {
     5 password, 6 disabled, 7 noted, 8 unverified, 9 telegram_chat, 10 columns, 11 tests,
-    12 watch_alerts
+    12 watch_alerts, 13 money
 });
 
 /// The outbox of a rule without its deliveries.
@@ -424,6 +426,7 @@ impl AccountRow {
             columns: data.columns.clone(),
             tests: data.tests,
             watch_alerts: data.watch_sender.as_ref().map(WatchSender::settings),
+            money: data.money.clone(),
         }
     }
 
@@ -437,6 +440,7 @@ impl AccountRow {
         let data = Arc::make_mut(&mut account.data);
         (data.columns, data.tests) = (self.columns, self.tests);
         data.watch_sender = self.watch_alerts.map(WatchSender::new);
+        data.money = self.money;
         account
     }
 }

@@ -19,6 +19,7 @@ use crate::data::deliveries::{
 };
 use crate::data::feeds::{Feed, FeedOf};
 use crate::data::keys::Key;
+use crate::data::money::MoneySettings;
 use crate::data::nodes::Nodes;
 use crate::data::rules::Rule;
 use crate::data::sample::Sample;
@@ -263,8 +264,8 @@ impl State {
             Event::FeedPut { account, feed } => {
                 self.change_access(account, |access| access.feeds.put(feed));
             }
-            Event::PreferencesSet { account, chat, columns } => {
-                self.set_preferences(account, chat, columns);
+            Event::PreferencesSet { account, chat, columns, money } => {
+                self.set_preferences(account, chat, columns, money);
             }
             Event::ClaimPut { account, claim } => self.change_data(account, |data| {
                 data.responses.expire(claim.updated_at);
@@ -537,12 +538,16 @@ impl State {
         account: AccountId,
         chat: Option<Option<CompactString>>,
         columns: Option<Option<Columns>>,
+        money: Option<MoneySettings>,
     ) {
         if let Some(chat) = chat {
             self.change_access(account, |access| access.telegram_chat = chat);
         }
         if let Some(columns) = columns {
             self.change_data(account, |data| data.columns = columns);
+        }
+        if let Some(money) = money {
+            self.change_data(account, |data| data.money = money);
         }
     }
 

@@ -20,7 +20,7 @@ use crate::vocab::claim::{ClaimStatus, Vote};
 use crate::vocab::clock::Clock;
 use crate::vocab::ids::{ClaimId, RuleId};
 use crate::vocab::limits::{CLAIMS_MAX, RULES_MAX, WATCHES_MAX};
-use crate::vocab::money::Usd;
+use crate::vocab::money::{Amount, Currency, Percent, Rate, Usd};
 use crate::vocab::plan::{Plan, Plans};
 use crate::vocab::time::UnixMs;
 use crate::vocab::url::WebhookUrl;
@@ -47,6 +47,14 @@ fn keyed(now: DateTime<Utc>, key: &str, fingerprint: u8) -> Post {
     Post { now, idempotency: Some(Idempotency { key, fingerprint: [fingerprint; 32] }) }
 }
 
+fn eur() -> Currency {
+    Currency::parse("EUR").expect("a currency")
+}
+
+fn euros(cents: u64) -> Option<Amount> {
+    Amount::new(eur(), cents)
+}
+
 fn attempted(domain: &str) -> NewClaim {
     NewClaim {
         domain: name(domain),
@@ -61,6 +69,8 @@ fn attempted(domain: &str) -> NewClaim {
         venue: None,
         renews_on: None,
         renewal: None,
+        commission: None,
+        sold_venue: None,
     }
 }
 
@@ -220,7 +230,7 @@ fn a_sale_sets_its_time_and_leaving_sold_clears_it() {
     let id = world.add_claim(&ann, attempted("a.com")).expect("added");
     let set = |status| ClaimPatch { status: Some(status), ..ClaimPatch::default() };
 
-    let resale_price = Some(Usd::from_cents(5_000));
+    let resale_price = Some(Usd::from_cents(5_000).map(Amount::from));
     let sale = ClaimPatch { resale_price, ..set(ClaimStatus::Sold) };
     let sold = world.change_claim(&ann, id, sale).expect("changed");
     assert_eq!(sold.sold_at, Some(UnixMs::from_instant(noon() + Duration::hours(1))));
@@ -703,6 +713,50 @@ fn claims_come_newest_first_then_by_id() {
     assert!(order.is_sorted_by(|before, after| before > after), "{order:?}");
 }
 
+#[test]
+fn amounts_keep_the_currency_in_which_they_were_entered() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Api);
+    let commission = Percent::from_text("12.5").ok().map(Commission::Percent);
+    let sold_venue = Some("Sedo".to_owned());
+    let unsold = NewClaim { commission, ..attempted("a.com") };
+    assert_invalid(world.add_claim(&ann, unsold), InvalidField::Commission);
+    let unsold = NewClaim { sold_venue: sold_venue.clone(), ..attempted("a.com") };
+    assert_invalid(world.add_claim(&ann, unsold), InvalidField::SoldVenue);
+    let new = NewClaim {
+        status: ClaimStatus::Sold,
+        bid: euros(4_200),
+        acquired_price: Usd::from_cents(1_100).map(Amount::from),
+        resale_price: euros(99_999),
+        commission,
+        sold_venue,
+        ..attempted("a.com")
+    };
+    let id = world.add_claim(&ann, new).expect("added");
+    let claim = world.store.user_data(&ann).claim(id).expect("a claim").clone();
+    assert_eq!((claim.bid, claim.amount(Price::Bid)), (None, euros(4_200)));
+    assert_eq!(claim.acquired_price, Usd::from_cents(1_100));
+    assert_eq!(claim.commission(), euros(12_500));
+
+    // Another currency replaces the amount, and leaving `sold` removes the terms of the sale.
+    let bid = Usd::from_cents(5_000);
+    let patch = ClaimPatch {
+        bid: Some(bid.map(Amount::from)),
+        acquired_price: Some(euros(1_000)),
+        ..ClaimPatch::default()
+    };
+    let changed = world.change_claim(&ann, claim.id, patch).expect("changed");
+    assert_eq!((changed.bid, changed.amount(Price::Bid)), (bid, bid.map(Amount::from)));
+    assert_eq!((changed.acquired_price, changed.amount(Price::Acquired)), (None, euros(1_000)));
+    assert_eq!(changed.sale_terms(), (commission, Some("Sedo")));
+    let caught = ClaimPatch { status: Some(ClaimStatus::Caught), ..ClaimPatch::default() };
+    let left = world.change_claim(&ann, claim.id, caught).expect("changed");
+    assert_eq!((left.sale_terms(), left.commission()), ((None, None), None));
+    assert_eq!(left.amount(Price::Resale), None);
+    let clear = ClaimPatch { acquired_price: Some(None), ..ClaimPatch::default() };
+    assert_eq!(world.change_claim(&ann, claim.id, clear).expect("changed").terms, None);
+}
+
 /// Adds two accounts with some data of every kind.
 fn populate(world: &World) -> (Caller, Caller) {
     let ann = world.account("ann@example.com", Plan::Api);
@@ -713,6 +767,7 @@ fn populate(world: &World) -> (Caller, Caller) {
         let claim = NewClaim {
             user_notes: Some("noted".repeat(at)),
             alert_rule: Some(rule),
+            bid: euros(4_200),
             ..attempted(&format!("claim{at}.com"))
         };
         let post = keyed(noon(), &format!("key {at}"), 1);
@@ -721,6 +776,9 @@ fn populate(world: &World) -> (Caller, Caller) {
         world.wait(world.store.vote(caller, &name("good.com"), Some(Vote::Up))).expect("voted");
         world.store.charge_request(caller, noon());
     }
+    let rates = vec![(eur(), Rate::from_text("1.0835").expect("a rate"))];
+    let money = MoneySettings { rates, ..MoneySettings::default() };
+    world.wait(world.store.set_money(&ann, money)).expect("saved");
     world.store.disable(&email("bob@example.com")).expect("disabled");
     (ann, bob)
 }

@@ -402,10 +402,10 @@ pub fn converted(event: Event, state: &State) -> Option<New> {
         }
         Event::EmailVerified { account } => New::EmailVerified { account },
         Event::TelegramChatSet { account, chat } => {
-            New::PreferencesSet { account, chat: Some(chat), columns: None }
+            New::PreferencesSet { account, chat: Some(chat), columns: None, money: None }
         }
         Event::ColumnsChosen { account, columns } => {
-            New::PreferencesSet { account, chat: None, columns: Some(columns) }
+            New::PreferencesSet { account, chat: None, columns: Some(columns), money: None }
         }
         Event::ClaimAdded { account, claim } | Event::ClaimChanged { account, claim } => {
             let before = data(account)?.claims.get(claim.id());

@@ -185,6 +185,7 @@ impl Claim {
             venue: before.and_then(|it| it.venue.clone()),
             renews_on: before.and_then(|it| it.renews_on),
             renewal: before.and_then(|it| it.renewal),
+            terms: before.and_then(|it| it.terms.clone()),
         }
     }
 
