@@ -26,7 +26,7 @@ use crate::service::app::Now;
 use crate::service::error::ApiError;
 use crate::vocab::json;
 use crate::vocab::limits::{BODY_BYTES_MAX, BODY_DEPTH_MAX};
-use crate::vocab::money::{Usd, UsdError};
+use crate::vocab::money::{Amount, Usd, UsdError};
 use crate::vocab::similar;
 
 /// Header that makes a POST idempotent.
@@ -367,12 +367,21 @@ impl<'de> Deserialize<'de> for Money {
 
 impl Serialize for Money {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let cents = self.0.cents();
-        if cents.is_multiple_of(100) {
-            return serializer.serialize_u64(cents / 100);
+        Number(self.0.into()).serialize(serializer)
+    }
+}
+
+/// The number of an amount, without its currency.
+pub struct Number(pub Amount);
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (minor, units) = (self.0.minor(), self.0.currency().minor_units());
+        if minor.is_multiple_of(units) {
+            return serializer.serialize_u64(minor / units);
         }
-        // Prices have at most 13 digits, so the nearest f64 prints exactly.
-        serializer.serialize_f64(cents as f64 / 100.0)
+        // Amounts have at most 14 digits, so the nearest f64 prints exactly.
+        serializer.serialize_f64(minor as f64 / units as f64)
     }
 }
 

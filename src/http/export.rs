@@ -9,7 +9,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::Uri;
 use axum::response::Response;
 
-use crate::accounts::Claim;
+use crate::accounts::{Claim, Commission, Price};
 use crate::cursor::{self, QueryDigest};
 use crate::drops::narrowing;
 use crate::edge::csv::{DROPS_CSV_HEADER, cell, csv_header, push_drop_csv, user_cell};
@@ -34,6 +34,7 @@ use crate::service::watchlist::{WatchQuery, WatchRow, sorted_rows};
 use crate::service::work;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::limits::EXPORT_ROWS_MAX;
+use crate::vocab::money::Amount;
 use crate::vocab::tag::Tag;
 
 const LIMITS: Limits = Limits { default: EXPORT_ROWS_MAX, max: EXPORT_ROWS_MAX };
@@ -42,7 +43,8 @@ const WATCHLIST_HEADER: &str = "domain,source,stage,drop_date,dqs,rdap_state,rda
      max_bid_usd,venue,note,release_at,release_certainty,release_window_minutes\r\n";
 /// Header line of the portfolio export.
 const PORTFOLIO_HEADER: &str = "id,domain,tld,status,registrar,acquired_price_usd,\
-    resale_price_usd,sold_at,reported_at,updated_at,user_notes,bid_usd,venue,renews_on,renewal_usd\r\n";
+    resale_price_usd,sold_at,reported_at,updated_at,user_notes,bid_usd,venue,renews_on,renewal_usd,\
+    other_acquired_price,other_resale_price,other_bid,other_renewal,commission,sold_venue\r\n";
 
 /// Writes one row of the watchlist export.
 fn write_watch(row: &WatchRow, out: &mut impl Write) -> io::Result<()> {
@@ -76,8 +78,23 @@ fn write_claim(claim: &Claim, out: &mut impl Write) -> io::Result<()> {
     let (bid, renews_on, renewal) = (cell(claim.bid), cell(claim.renews_on), cell(claim.renewal));
     write!(
         out,
-        "{sold_at},{reported_at},{updated_at},{notes},{bid},{venue},{renews_on},{renewal}\r\n"
-    )
+        "{sold_at},{reported_at},{updated_at},{notes},{bid},{venue},{renews_on},{renewal},"
+    )?;
+    for price in [Price::Acquired, Price::Resale, Price::Bid, Price::Renewal] {
+        let other = claim.amount(price).filter(|amount| amount.usd().is_none());
+        write!(out, "{},", cell(other.map(stated)))?;
+    }
+    let (commission, sold_venue) = claim.sale_terms();
+    let commission = commission.map(|commission| match commission {
+        Commission::Percent(percent) => format!("{percent} %"),
+        Commission::Amount(fee) => stated(fee),
+    });
+    write!(out, "{},{}\r\n", cell(commission), user_cell(sold_venue.unwrap_or_default()))
+}
+
+/// Writes an amount with its currency: `12.5 EUR`.
+fn stated(amount: Amount) -> String {
+    format!("{} {}", amount.number(), amount.currency().as_str())
 }
 
 /// `GET /api/export/drops`: the drops list as CSV.

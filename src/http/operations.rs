@@ -975,7 +975,8 @@ pub const OPERATIONS: &[Operation] = &[
         .named(Group::Exports, "exportPortfolio", "Your backorder claims as CSV")
         .description(
             "Columns: id, domain, tld, status, registrar, acquired_price_usd, resale_price_usd, sold_at, \
-             reported_at, updated_at, user_notes, bid_usd, venue, renews_on, renewal_usd.",
+             reported_at, updated_at, user_notes, bid_usd, venue, renews_on, renewal_usd, \
+             other_acquired_price, other_resale_price, other_bid, other_renewal, commission, sold_venue.",
         )
         .export()
         .parameters(claim_parameters![EXPORT_LIMIT, BOM])

@@ -10,10 +10,13 @@ use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::accounts::{Attribution, Caller, Claim, ClaimPatch, NewClaim, UserData};
-use crate::body::{JsonBody, JsonInteger, Money, Patch, PostBody};
+use crate::accounts::{
+    Attribution, Caller, Claim, ClaimPatch, Commission, NewClaim, Price, UserData,
+};
+use crate::body::{JsonBody, JsonInteger, Money, Number, Patch, PostBody};
 use crate::edge::error::Refusal;
 use crate::json;
 use crate::params::path_id;
@@ -27,6 +30,7 @@ use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{ClaimId, RuleId};
 use crate::vocab::limits::{OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX};
+use crate::vocab::money::{Amount, AmountError, Currency, Percent, PercentError, Usd};
 use crate::vocab::name::DomainName;
 use crate::vocab::time::UnixMs;
 
@@ -75,6 +79,78 @@ struct ClaimResponse<'a> {
     /// The fee of the next renewal.
     #[schema(value_type = Option<f64>, required)]
     renewal_usd: Option<Money>,
+    /// Amounts that were entered in other currencies than the US dollar, as entered. Their members with `Usd`
+    /// are null.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    other_amounts: Option<OtherAmountsResponse>,
+    /// Share of the price that the venue of the sale kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>, nullable = false)]
+    commission_percent: Option<Money>,
+    /// Commission as an amount; absent if it is a share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    commission: Option<AmountResponse>,
+    /// Where the name was sold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    sold_venue: Option<&'a str>,
+}
+
+/// An amount in the currency in which it was entered.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Amount)]
+struct AmountResponse {
+    #[schema(value_type = f64)]
+    amount: Number,
+    /// ISO 4217 code.
+    #[schema(value_type = String)]
+    currency: Currency,
+}
+
+/// Amounts in other currencies than the US dollar.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = OtherAmounts)]
+struct OtherAmountsResponse {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    bid: Option<AmountResponse>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    acquired_price: Option<AmountResponse>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    resale_price: Option<AmountResponse>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    renewal: Option<AmountResponse>,
+}
+
+impl AmountResponse {
+    fn new(amount: Amount) -> AmountResponse {
+        AmountResponse { amount: Number(amount), currency: amount.currency() }
+    }
+}
+
+impl OtherAmountsResponse {
+    /// Returns `None` if all amounts are in US dollars.
+    fn new(claim: &Claim) -> Option<OtherAmountsResponse> {
+        let other = |price| {
+            let amount = claim.amount(price).filter(|amount| amount.usd().is_none());
+            amount.map(AmountResponse::new)
+        };
+        let others = OtherAmountsResponse {
+            bid: other(Price::Bid),
+            acquired_price: other(Price::Acquired),
+            resale_price: other(Price::Resale),
+            renewal: other(Price::Renewal),
+        };
+        let OtherAmountsResponse { bid, acquired_price, resale_price, renewal } = &others;
+        let all = [bid, acquired_price, resale_price, renewal];
+        all.iter().any(|it| it.is_some()).then_some(others)
+    }
 }
 
 /// The alert rule that led to a claim, under the name it had then.
@@ -89,6 +165,14 @@ struct AttributionResponse<'a> {
 impl<'a> ClaimResponse<'a> {
     fn new(claim: &'a Claim) -> ClaimResponse<'a> {
         let rule = |rule: &'a Attribution| AttributionResponse { id: rule.id, name: &rule.name };
+        let (commission, sold_venue) = claim.sale_terms();
+        let (percent, fee) = match commission {
+            Some(Commission::Percent(percent)) => {
+                (Usd::from_cents(percent.hundredths().into()), None)
+            }
+            Some(Commission::Amount(amount)) => (None, Some(amount)),
+            None => (None, None),
+        };
         ClaimResponse {
             id: claim.id,
             domain: &claim.domain,
@@ -107,6 +191,10 @@ impl<'a> ClaimResponse<'a> {
             venue: claim.venue.as_deref(),
             renews_on: claim.renews_on,
             renewal_usd: claim.renewal.map(Money),
+            other_amounts: OtherAmountsResponse::new(claim),
+            commission_percent: percent.map(Money),
+            commission: fee.map(AmountResponse::new),
+            sold_venue,
         }
     }
 }
@@ -172,6 +260,45 @@ pub struct ClaimRequest {
     pub renews_on: Option<String>,
     #[schema(value_type = Option<f64>, minimum = 0, maximum = 1000000000, multiple_of = 0.01)]
     pub renewal_usd: Option<Money>,
+    pub other_amounts: Option<OtherAmountsRequest>,
+    /// Only with status `sold`, as `commission` and `soldVenue`.
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 100, multiple_of = 0.01)]
+    pub commission_percent: Option<Money>,
+    pub commission: Option<AmountRequest>,
+    #[schema(min_length = 1, max_length = 60)]
+    pub sold_venue: Option<String>,
+}
+
+/// An amount in any currency. It has at most the decimals of its currency.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = AmountBody, example = json!({"amount": 12.5, "currency": "EUR"}))]
+pub struct AmountRequest {
+    #[schema(value_type = f64, minimum = 0)]
+    amount: Box<RawValue>,
+    #[schema(min_length = 3, max_length = 3)]
+    currency: String,
+}
+
+/// Amounts in other currencies than the US dollar, each instead of the member with `Usd`.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schema(as = OtherAmountsBody, example = json!({"bid": {"amount": 12.5, "currency": "EUR"}}))]
+pub struct OtherAmountsRequest {
+    bid: Option<AmountRequest>,
+    acquired_price: Option<AmountRequest>,
+    resale_price: Option<AmountRequest>,
+    renewal: Option<AmountRequest>,
+}
+
+impl AmountRequest {
+    fn parse(self, name: &'static str) -> Result<Amount, ApiError> {
+        let currency = Currency::parse(&self.currency);
+        let currency =
+            currency.ok_or_else(|| ApiError::parameter(name, "has an unknown currency"))?;
+        let amount = Amount::from_json_number(self.amount.get(), currency);
+        amount.ok_or_else(|| ApiError::parameter(name, AmountError::Range(currency)))
+    }
 }
 
 /// Changes to a claim. Absent members are unchanged; `null` clears a value.
@@ -213,6 +340,19 @@ pub struct ClaimPatchRequest {
     #[serde(default)]
     #[schema(value_type = Option<f64>, minimum = 0, maximum = 1000000000, multiple_of = 0.01)]
     pub renewal_usd: Patch<Money>,
+    /// Replaces the amounts that it has.
+    pub other_amounts: Option<OtherAmountsRequest>,
+    /// Replaces `commission`.
+    #[serde(default)]
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 100, multiple_of = 0.01)]
+    pub commission_percent: Patch<Money>,
+    /// Replaces `commissionPercent`.
+    #[serde(default)]
+    #[schema(value_type = Option<AmountRequest>)]
+    pub commission: Patch<AmountRequest>,
+    #[serde(default)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 60)]
+    pub sold_venue: Patch<String>,
 }
 
 fn status(text: &str) -> Result<ClaimStatus, ApiError> {
@@ -232,25 +372,78 @@ fn alert_rule_id(number: JsonInteger) -> Result<RuleId, ApiError> {
     id.ok_or_else(|| ApiError::parameter("alertRuleId", "is not the id of an alert rule"))
 }
 
+/// Returns the amount in US dollars or the one in another currency. `name` is that of the other one.
+fn one_of(
+    usd: Option<Money>,
+    other: Option<AmountRequest>,
+    name: &'static str,
+) -> Result<Option<Amount>, ApiError> {
+    match (usd, other) {
+        (Some(_), Some(_)) => Err(ApiError::parameter(name, "is given in US dollars too")),
+        (Some(Money(price)), None) => Ok(Some(price.into())),
+        (None, other) => other.map(|it| it.parse(name)).transpose(),
+    }
+}
+
+/// As [`one_of`], for a change.
+fn changed(
+    usd: Patch<Money>,
+    other: Option<AmountRequest>,
+    name: &'static str,
+) -> Result<Option<Option<Amount>>, ApiError> {
+    match (usd.nested(), other) {
+        (None | Some(None), Some(other)) => Ok(Some(Some(other.parse(name)?))),
+        (usd, other) => usd.map(|usd| one_of(usd, other, name)).transpose(),
+    }
+}
+
+fn percent(Money(number): Money) -> Result<Commission, ApiError> {
+    let hundredths = u16::try_from(number.cents()).map_err(|_| PercentError);
+    let percent = hundredths.and_then(Percent::try_from);
+    let percent = percent.map_err(|err| ApiError::parameter("commissionPercent", err))?;
+    Ok(Commission::Percent(percent))
+}
+
+fn fee(amount: AmountRequest) -> Result<Commission, ApiError> {
+    amount.parse("commission").map(Commission::Amount)
+}
+
 impl TryFrom<ClaimRequest> for NewClaim {
     type Error = ApiError;
 
     fn try_from(request: ClaimRequest) -> Result<NewClaim, ApiError> {
+        let other = request.other_amounts.unwrap_or_default();
+        let commission = match (request.commission_percent, request.commission) {
+            (Some(_), Some(_)) => {
+                return Err(ApiError::parameter("commission", "is given in percent too"));
+            }
+            (share, amount) => share.map(percent).transpose()?.or(amount.map(fee).transpose()?),
+        };
         let domain = required(request.domain, "domain")?;
         Ok(NewClaim {
             domain: DomainName::parse_or_address(&domain)
                 .map_err(|err| ApiError::parameter("domain", err))?,
             status: status(&required(request.status, "status")?)?,
             registrar: request.registrar,
-            acquired_price: request.acquired_price_usd.map(|price| price.0),
-            resale_price: request.resale_price_usd.map(|price| price.0),
+            acquired_price: one_of(
+                request.acquired_price_usd,
+                other.acquired_price,
+                "otherAmounts.acquiredPrice",
+            )?,
+            resale_price: one_of(
+                request.resale_price_usd,
+                other.resale_price,
+                "otherAmounts.resalePrice",
+            )?,
             sold_at: request.sold_at.as_deref().map(sold_at).transpose()?,
             user_notes: request.user_notes,
             alert_rule: request.alert_rule_id.map(alert_rule_id).transpose()?,
-            bid: request.bid_usd.map(|price| price.0),
+            bid: one_of(request.bid_usd, other.bid, "otherAmounts.bid")?,
             venue: request.venue,
             renews_on: request.renews_on.as_deref().map(renews_on).transpose()?,
-            renewal: request.renewal_usd.map(|price| price.0),
+            renewal: one_of(request.renewal_usd, other.renewal, "otherAmounts.renewal")?,
+            commission,
+            sold_venue: request.sold_venue,
         })
     }
 }
@@ -259,19 +452,36 @@ impl TryFrom<ClaimPatchRequest> for ClaimPatch {
     type Error = ApiError;
 
     fn try_from(request: ClaimPatchRequest) -> Result<ClaimPatch, ApiError> {
-        let price = |Money(price)| Ok(price);
+        let other = request.other_amounts.unwrap_or_default();
+        let share = request.commission_percent.try_map(percent)?.nested();
+        let commission = request.commission.try_map(fee)?.nested();
         Ok(ClaimPatch {
             status: request.status.try_map(|text| status(&text))?.not_null("status")?,
             registrar: request.registrar.nested(),
-            acquired_price: request.acquired_price_usd.try_map(price)?.nested(),
-            resale_price: request.resale_price_usd.try_map(price)?.nested(),
+            acquired_price: changed(
+                request.acquired_price_usd,
+                other.acquired_price,
+                "otherAmounts.acquiredPrice",
+            )?,
+            resale_price: changed(
+                request.resale_price_usd,
+                other.resale_price,
+                "otherAmounts.resalePrice",
+            )?,
             sold_at: request.sold_at.try_map(|text| sold_at(&text))?.nested(),
             user_notes: request.user_notes.nested(),
             alert_rule: request.alert_rule_id.try_map(alert_rule_id)?.nested(),
-            bid: request.bid_usd.try_map(price)?.nested(),
+            bid: changed(request.bid_usd, other.bid, "otherAmounts.bid")?,
             venue: request.venue.nested(),
             renews_on: request.renews_on.try_map(|text| renews_on(&text))?.nested(),
-            renewal: request.renewal_usd.try_map(price)?.nested(),
+            renewal: changed(request.renewal_usd, other.renewal, "otherAmounts.renewal")?,
+            // A value of either kind replaces the other one, and null clears both.
+            commission: share
+                .flatten()
+                .or(commission.flatten())
+                .map(Some)
+                .or(share.or(commission).and(Some(None))),
+            sold_venue: request.sold_venue.nested(),
         })
     }
 }

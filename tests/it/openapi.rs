@@ -348,7 +348,8 @@ fn claims(all: &mut Answers, owner: &mut Client) {
     let claim = json!({
         "domain": "solar.com", "status": "sold", "registrar": "Example", "acquiredPriceUsd": 69.5,
         "resalePriceUsd": 950, "userNotes": "a note", "bidUsd": 60, "venue": "DropCatch",
-        "renewsOn": "2027-03-14", "renewalUsd": 11.5,
+        "renewsOn": "2027-03-14", "otherAmounts": {"renewal": {"amount": 11.5, "currency": "EUR"}},
+        "commission": {"amount": 60, "currency": "EUR"}, "soldVenue": "Sedo",
     });
     let id = all.send(owner, "POST", (path, path), &claim)["id"].to_string();
     all.send(owner, "POST", (path, path), &json!({"domain": "solar.com", "status": "won"}));

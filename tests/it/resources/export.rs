@@ -96,7 +96,8 @@ fn a_portfolio_is_exported_and_no_cell_is_a_formula() {
     let site = site();
     let (_server, mut client) = served(&site);
     let header = "id,domain,tld,status,registrar,acquired_price_usd,resale_price_usd,sold_at,\
-                  reported_at,updated_at,user_notes,bid_usd,venue,renews_on,renewal_usd\r\n";
+                  reported_at,updated_at,user_notes,bid_usd,venue,renews_on,renewal_usd,other_acquired_price,\
+                  other_resale_price,other_bid,other_renewal,commission,sold_venue\r\n";
     assert_eq!(csv(&client.get(PORTFOLIO), "portfolio"), header);
     let notes = [
         ("plain", "plain"),
@@ -120,6 +121,8 @@ fn a_portfolio_is_exported_and_no_cell_is_a_formula() {
                 "domain": "MÜNCHEN.de", "status": "sold", "registrar": "-O'Reilly, Inc",
                 "acquiredPriceUsd": 12.5, "resalePriceUsd": 1000, "soldAt": "2026-01-02T03:04:05Z",
                 "userNotes": note, "renewsOn": "2027-01-02", "renewalUsd": 11.5,
+                "otherAmounts": {"bid": {"amount": 20, "currency": "eur"}}, "commissionPercent": 12.5,
+                "soldVenue": "=Sedo",
             }),
         );
     }
@@ -137,13 +140,13 @@ fn a_portfolio_is_exported_and_no_cell_is_a_formula() {
         let (id, reported, updated) = (&claim["id"], text("reportedAt"), text("updatedAt"));
         if claim["status"] == "lost" {
             return format!(
-                "{id},bestshop.co.uk,co.uk,lost,,,,,{reported},{updated},,30,\"'=a, b\",,\r\n"
+                "{id},bestshop.co.uk,co.uk,lost,,,,,{reported},{updated},,30,\"'=a, b\",,,,,,,,\r\n"
             );
         }
         let notes = cell_of(&claim["userNotes"]);
         format!(
             "{id},xn--mnchen-3ya.de,de,sold,\"'-O'Reilly, Inc\",12.5,1000,\
-             2026-01-02T03:04:05.000Z,{reported},{updated},{notes},,,2027-01-02,11.5\r\n"
+             2026-01-02T03:04:05.000Z,{reported},{updated},{notes},,,2027-01-02,11.5,,,20 EUR,,12.5 %,'=Sedo\r\n"
         )
     };
     let lines: Vec<String> = claims.as_array().expect("an array").iter().map(line).collect();

@@ -351,3 +351,71 @@ fn a_claim_keeps_its_alert_rule() {
     let answer = server.client_with(&other).send("POST", PATH, &sent).answer();
     assert_eq!(answer, (400, error("alertRuleId: must be the id of one of your alert rules")));
 }
+
+#[test]
+fn amounts_keep_their_currency() {
+    let site = site();
+    let (_server, mut client) = served(&site);
+    let sent = json!({
+        "domain": "pending.com", "status": "sold", "bidUsd": 42.5,
+        "otherAmounts": {
+            "acquiredPrice": {"amount": 1500, "currency": "JPY"},
+            "resalePrice": {"amount": 1250.5, "currency": "eur"},
+        },
+        "commissionPercent": 12.5, "soldVenue": "Sedo",
+    });
+    let one = format!("{PATH}/{}", add_claim(&mut client, &sent));
+    let claim = client.get(&one).json()["claim"].clone();
+    let others = json!({
+        "acquiredPrice": {"amount": 1500, "currency": "JPY"},
+        "resalePrice": {"amount": 1250.5, "currency": "EUR"},
+    });
+    assert_eq!(claim["otherAmounts"], others);
+    assert_eq!((&claim["bidUsd"], &claim["resalePriceUsd"]), (&json!(42.5), &json!(null)));
+    assert_eq!((&claim["commissionPercent"], claim.get("commission")), (&json!(12.5), None));
+    assert_eq!(claim["soldVenue"], "Sedo");
+
+    let mut change = |body: Value| client.send("PATCH", &one, &body).answer();
+    // An amount replaces the one in another currency, and `null` clears it in any.
+    let claim = change(
+        json!({"acquiredPriceUsd": 10, "otherAmounts": {"bid": {"amount": 5, "currency": "GBP"}}}),
+    );
+    let others = json!({
+        "bid": {"amount": 5, "currency": "GBP"}, "resalePrice": {"amount": 1250.5, "currency": "EUR"},
+    });
+    assert_eq!(claim.1["claim"]["otherAmounts"], others);
+    assert_eq!(claim.1["claim"]["acquiredPriceUsd"], 10);
+    assert_eq!(claim.1["claim"]["bidUsd"], json!(null));
+    let claim = change(json!({"bidUsd": null, "commission": {"amount": 60, "currency": "USD"}})).1;
+    assert_eq!(claim["claim"]["otherAmounts"].get("bid"), None);
+    assert_eq!(claim["claim"]["commission"], json!({"amount": 60, "currency": "USD"}));
+    assert_eq!(claim["claim"].get("commissionPercent"), None);
+    for (body, refusal) in [
+        (
+            json!({"bidUsd": 1, "otherAmounts": {"bid": {"amount": 1, "currency": "EUR"}}}),
+            "otherAmounts.bid: is given in US dollars too",
+        ),
+        (
+            json!({"otherAmounts": {"bid": {"amount": 1.5, "currency": "JPY"}}}),
+            "otherAmounts.bid: must be a number from 0 to 10000000000000 with at most 0 decimals",
+        ),
+        (
+            json!({"otherAmounts": {"bid": {"amount": 1, "currency": "EURO"}}}),
+            "otherAmounts.bid: has an unknown currency",
+        ),
+        (
+            json!({"commissionPercent": 100.01}),
+            "commissionPercent: must be a number from 0 to 100 with at most two decimals",
+        ),
+        (json!({"soldVenue": ""}), "soldVenue: must have 1 to 60 characters"),
+    ] {
+        let (status, answer) = change(body.clone());
+        let text = answer["error"].as_str().unwrap_or_default();
+        assert!(status == 400 && text.starts_with(refusal), "{body}: {answer}");
+    }
+    // Another status removes the terms of the sale.
+    let claim = change(json!({"status": "caught"})).1;
+    for member in ["commission", "commissionPercent", "soldVenue", "otherAmounts"] {
+        assert_eq!(claim["claim"].get(member), None, "{member}");
+    }
+}
