@@ -5,13 +5,13 @@
 use maud::{Markup, html};
 
 use crate::accounts::{UserData, WatchPatch};
-use crate::components::{grouped, money};
+use crate::components::{amount, grouped};
 use crate::form::Fields;
 use crate::layout::{NavItem, Page};
 use crate::logged_in::LoggedIn;
 use crate::owned::STYLES;
 use crate::service::watchlist::Overwrites;
-use crate::vocab::money::Usd;
+use crate::vocab::money::{Amount, Currency, Usd};
 use crate::vocab::name::DomainName;
 use crate::vocab::named::{named_enum, parse_named};
 use crate::vocab::number::DecimalMark;
@@ -42,6 +42,8 @@ pub struct Asking<'a> {
     pub fields: &'a Fields,
     /// Fields with prices, and their labels.
     pub prices: &'a [(&'a str, &'a str)],
+    /// Currency of prices that state none; `None` if all are in US dollars.
+    pub currency: Option<Currency>,
 }
 
 /// A price as it was written and as it is read.
@@ -49,7 +51,7 @@ struct Reading<'a> {
     field: &'a str,
     label: &'a str,
     written: &'a str,
-    price: Usd,
+    price: Amount,
 }
 
 impl Asking<'_> {
@@ -83,11 +85,18 @@ impl Asking<'_> {
         Ok(!replaces)
     }
 
+    fn usual(&self) -> Currency {
+        self.currency.unwrap_or(Currency::USD)
+    }
+
     fn read(&self) -> Vec<Reading<'_>> {
         let all = self.prices.iter().filter_map(|(field, label)| {
             let written = self.fields.text(field).trim();
-            let price = Usd::from_text(written, DecimalMark::Either).ok()?;
-            (!Usd::is_exact(written)).then_some(Reading { field, label, written, price })
+            let price = match self.currency {
+                Some(usual) => Amount::from_text(written, usual, DecimalMark::Either).ok()?,
+                None => Usd::from_text(written, DecimalMark::Either).ok()?.into(),
+            };
+            (!Amount::is_exact(written)).then_some(Reading { field, label, written, price })
         });
         all.collect()
     }
@@ -103,11 +112,11 @@ impl Asking<'_> {
                 section.narrow.panel {
                     h1 { (title) }
                     @if let Some((overwrites, names)) = &question { (overwritten(overwrites, *names)) }
-                    @if !read.is_empty() { (readings(read)) }
+                    @if !read.is_empty() { (readings(read, self.usual())) }
                     form.actions method="post" action=(self.path) {
                         @for (name, value) in sent {
                             @match price_of(name) {
-                                Some(price) => { input type="hidden" name=(name) value=(price); }
+                                Some(price) => { input type="hidden" name=(name) value=(written(price, self.usual())); }
                                 None => { input type="hidden" name=(name) value=(value); }
                             }
                         }
@@ -156,13 +165,23 @@ fn overwritten(overwrites: &Overwrites, names: usize) -> Markup {
     }
 }
 
+/// Writes an amount for a field in which `usual` is the currency of amounts that state none.
+pub fn written(amount: Amount, usual: Currency) -> String {
+    let number = amount.number();
+    if amount.currency() == usual {
+        number
+    } else {
+        format!("{number} {}", amount.currency().as_str())
+    }
+}
+
 /// Renders prices as written and as read.
-fn readings(read: &[Reading<'_>]) -> Markup {
+fn readings(read: &[Reading<'_>], usual: Currency) -> Markup {
     html! {
         dl.facts {
             @for Reading { label, written, price, .. } in read {
-                dt { (label) }
-                dd { b { (money(price.cents())) } " " span.soft { "written as " (written) } }
+                dt { (label) " (" (usual.as_str()) ")" }
+                dd { b { (amount(*price)) } " " span.soft { "written as " (written) } }
             }
         }
     }

@@ -19,6 +19,7 @@ use crate::viewer::Viewer;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::language::LanguageCode;
+use crate::vocab::money::{Amount, Currency};
 use crate::vocab::name::{DomainName, to_unicode};
 use crate::vocab::outcome::{Completeness, Return, ReturnTime};
 use crate::vocab::release_time::{Release, ReleaseTime};
@@ -132,11 +133,27 @@ pub fn ago(at: UnixMs, now: Now) -> Markup {
 
 /// Formats an amount as `$1,234.50`.
 pub fn money(cents: u64) -> String {
-    let dollars = grouped(cents / 100);
-    match cents % 100 {
-        0 => format!("${dollars}"),
-        rest => format!("${dollars}.{rest:02}"),
+    sum_of_money(cents.into(), Currency::USD)
+}
+
+/// Formats an amount of minor units: `$1,234.50`, `1,234.50 EUR`.
+pub fn sum_of_money(minor: u128, currency: Currency) -> String {
+    let units = u128::from(currency.minor_units());
+    let whole = grouped(u64::try_from(minor / units).unwrap_or(u64::MAX));
+    let number = match minor % units {
+        0 => whole,
+        rest => format!("{whole}.{rest:0width$}", width = currency.decimals() as usize),
+    };
+    if currency == Currency::USD {
+        format!("${number}")
+    } else {
+        format!("{number} {}", currency.as_str())
     }
+}
+
+/// Formats an amount as [`sum_of_money`].
+pub fn amount(amount: Amount) -> String {
+    sum_of_money(amount.minor().into(), amount.currency())
 }
 
 /// Renders a date with the ISO date in a tooltip: `23 Nov`, or `23 Nov 2025` outside the year of

@@ -33,6 +33,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("watchlist", include_str!("../../../data/docs/watchlist.md")),
     ("release-times", include_str!("../../../data/docs/release-times.md")),
     ("watch-alerts", include_str!("../../../data/docs/watch-alerts.md")),
+    ("portfolio", include_str!("../../../data/docs/portfolio.md")),
     ("alerts-and-webhooks", include_str!("../../../data/docs/alerts-and-webhooks.md")),
     ("changes", include_str!("../../../data/docs/changes.md")),
     ("copy", include_str!("../../../data/docs/copy.md")),

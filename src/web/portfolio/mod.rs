@@ -1,5 +1,6 @@
 //! `/portfolio`: backorder claims with their cost and revenue.
 
+mod currency;
 mod form;
 mod page;
 mod summary;
@@ -36,6 +37,7 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::expected_taken::ExpectedTaken;
 use crate::vocab::ids::ClaimId;
+use crate::vocab::money::Currency;
 use crate::vocab::name::DomainName;
 use crate::vocab::release_time::ReleaseTime;
 use form::ClaimForm;
@@ -43,18 +45,21 @@ use summary::{GroupBy, HowSoon, KnownName, Summary};
 
 /// Path of the page.
 const PATH: &str = "/portfolio";
+const CURRENCY_PATH: &str = "/portfolio/currency";
 
 const ADDED: Notice = Notice::new("added", "Claim added.");
 const SAVED: Notice = Notice::new("saved", "Claim saved.");
 const REMOVED: Notice = Notice::new("removed", "Claim deleted.");
-const NOTICES: [Notice; 3] = [ADDED, SAVED, REMOVED];
+const CURRENCY_SAVED: Notice = Notice::new("currency", "Currency and rates saved.");
+const NOTICES: [Notice; 4] = [ADDED, SAVED, REMOVED, CURRENCY_SAVED];
 
 /// Fields with prices, and their labels.
-const PRICES: [(&str, &str); 4] = [
-    ("bid", "Your bid (USD)"),
-    ("acquired", "Cost (USD)"),
-    ("renewal", "Renewal fee (USD)"),
-    ("resale", "Sold for (USD)"),
+const PRICES: [(&str, &str); 5] = [
+    ("bid", "Your bid"),
+    ("acquired", "Cost"),
+    ("renewal", "Renewal fee"),
+    ("resale", "Sold for"),
+    ("commission", "Commission"),
 ];
 
 /// Routes of the portfolio.
@@ -62,16 +67,49 @@ pub fn routes() -> Router<Web> {
     Router::new()
         .route(PATH, get(list_claims))
         .route("/portfolio/new", get(new_claim).post(add))
+        .route(CURRENCY_PATH, get(currency::show).post(currency::save))
         .route("/portfolio/{id}", get(show_claim).post(save))
         .route("/portfolio/{id}/delete", get(confirm_delete).post(remove))
+}
+
+/// The days in which the claims of a page were added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Period {
+    from: Option<Day>,
+    /// The last day.
+    through: Option<Day>,
+}
+
+impl Period {
+    /// Parses a query string: `from` and `to` as in the API, or `through` for the last day itself.
+    fn parse(fields: &Fields) -> Result<Period, ApiError> {
+        let day = |name: &'static str| match fields.text(name) {
+            "" => Ok(None),
+            text => text.parse::<Day>().map(Some).map_err(|err| ApiError::parameter(name, err)),
+        };
+        let through = day("through")?.or(day("to")?.map(|to| to.plus(-1)));
+        Ok(Period { from: day("from")?, through })
+    }
+
+    /// The month or year (`%Y-%m`, `%Y`) of a day.
+    fn of(format: &str, today: Day) -> Period {
+        let of = |day: Day| day.start().format(format).to_string();
+        let days = |step: i32| (0..366).map(move |at| today.plus(at * step));
+        let last = |step| days(step).take_while(|day| of(*day) == of(today)).last();
+        Period { from: last(-1), through: last(1) }
+    }
+
+    /// The parameters of the API.
+    fn parameters(self) -> [(&'static str, String); 2] {
+        let text = |day: Option<Day>| day.map(|day| day.to_string()).unwrap_or_default();
+        [("from", text(self.from)), ("to", text(self.through.map(|day| day.plus(1))))]
+    }
 }
 
 /// Claims that match a filter, with their sums.
 struct ClaimsPage {
     filter: ClaimFilter,
-    /// Dates as sent, to be shown again in the form.
-    from: String,
-    to: String,
+    period: Period,
     by: GroupBy,
     owned: Arc<UserData>,
     today: Day,
@@ -83,21 +121,40 @@ struct ClaimsPage {
 impl ClaimsPage {
     /// Appends this filter, the grouping and the offset to `path`.
     fn address(&self, path: &str, by: Option<GroupBy>, offset: u32) -> String {
+        self.address_in(self.period, path, by, offset)
+    }
+
+    /// As [`ClaimsPage::address`], in another period.
+    fn address_in(&self, period: Period, path: &str, by: Option<GroupBy>, offset: u32) -> String {
         let by = by.filter(|by| *by != GroupBy::default()).map(GroupBy::as_str).unwrap_or_default();
         let statuses: Vec<_> =
             self.filter.statuses().iter().map(|status| status.as_str()).collect();
+        let [from, to] = period.parameters();
         let parameters = [
             ("status", statuses.join(",")),
-            ("from", self.from.clone()),
-            ("to", self.to.clone()),
+            from,
+            to,
             ("by", by.to_owned()),
             ("offset", query::offset(offset)),
         ];
         query::with(&parameters.each_ref().map(|(name, value)| (*name, value.as_str())), path)
     }
 
+    /// The periods that links lead to.
+    fn usual_periods(&self) -> [(&'static str, Period); 3] {
+        [
+            ("This month", Period::of("%Y-%m", self.today)),
+            ("This year", Period::of("%Y", self.today)),
+            ("All", Period::default()),
+        ]
+    }
+
+    fn is_custom(&self) -> bool {
+        self.usual_periods().iter().all(|(_, period)| *period != self.period)
+    }
+
     fn is_filtered(&self) -> bool {
-        !self.filter.statuses().is_empty() || !self.from.is_empty() || !self.to.is_empty()
+        !self.filter.statuses().is_empty() || self.period != Period::default()
     }
 }
 
@@ -119,7 +176,7 @@ impl FromRequestParts<Web> for EditorPage {
         let id = path_param(parts, "id", ClaimId::parse).await?;
         let owned = web.user_data(&member);
         let claim = owned.claim(id).ok_or(ApiError::NotFound)?.clone();
-        let form = ClaimForm::for_claim(&claim);
+        let form = ClaimForm::for_claim(&claim, owned.money().currency);
         Ok(EditorPage { web: web.clone(), member, owned, claim: Some(claim), form })
     }
 }
@@ -156,7 +213,7 @@ async fn new_claim(State(web): State<Web>, member: LoggedIn, RawQuery(query): Ra
     let owned = web.user_data(&member);
     let watched = DomainName::parse(domain).ok().and_then(|name| owned.watch_details(&name));
     let form = match watched {
-        Some(details) => ClaimForm::for_watched(domain, details),
+        Some(details) => ClaimForm::for_watched(domain, details, owned.money().currency),
         None => ClaimForm::blank(domain),
     };
     page::editor(&EditorPage::for_new(web, member, form), None)
@@ -168,7 +225,8 @@ async fn add(
     member: LoggedIn,
     Form(fields): LargeForm<Fields>,
 ) -> Response {
-    if let Some(question) = asking(&member, "/portfolio/new", &fields).about_prices() {
+    let usual = web.user_data(&member).money().currency;
+    if let Some(question) = asking(&member, "/portfolio/new", &fields, usual).about_prices() {
         return question.into_response();
     }
     let post = idempotent_post(&fields, member.viewer.now);
@@ -178,8 +236,14 @@ async fn add(
 }
 
 /// Describes a form with the prices of a claim, which may have to be confirmed.
-fn asking<'a>(member: &'a LoggedIn, path: &'a str, fields: &'a Fields) -> Asking<'a> {
-    Asking { member, item: NavItem::Portfolio, path, back: PATH, fields, prices: &PRICES }
+fn asking<'a>(
+    member: &'a LoggedIn,
+    path: &'a str,
+    fields: &'a Fields,
+    usual: Currency,
+) -> Asking<'a> {
+    let (item, currency) = (NavItem::Portfolio, Some(usual));
+    Asking { member, item, path, back: PATH, fields, prices: &PRICES, currency }
 }
 
 /// `GET /portfolio/{id}`.
@@ -190,7 +254,8 @@ async fn show_claim(page: EditorPage) -> Markup {
 /// `POST /portfolio/{id}`: saves the form.
 async fn save(page: EditorPage, Form(fields): LargeForm<Fields>) -> Response {
     let path = format!("{PATH}/{}", page.claim.as_ref().map_or(0, |claim| claim.id.get()));
-    if let Some(question) = asking(&page.member, &path, &fields).about_prices() {
+    let usual = page.owned.money().currency;
+    if let Some(question) = asking(&page.member, &path, &fields, usual).about_prices() {
         return question.into_response();
     }
     let page = EditorPage { form: ClaimForm::new(fields), ..page };
@@ -200,7 +265,7 @@ async fn save(page: EditorPage, Form(fields): LargeForm<Fields>) -> Response {
 
 impl EditorPage {
     async fn add(&self, post: Post) -> Result<(), ApiError> {
-        let claim = self.form.new_claim()?;
+        let claim = self.form.new_claim(self.owned.money().currency)?;
         let draft = self.web.app.store.add_claim(&self.member.caller, claim, post).await?;
         draft.respond(|claim| receipt::of_id(claim.id.get())).await?;
         Ok(())
@@ -208,7 +273,8 @@ impl EditorPage {
 
     async fn save(&self) -> Result<(), ApiError> {
         let claim = self.claim.as_ref().ok_or(ApiError::NotFound)?;
-        let (patch, now) = (self.form.patch(claim)?, self.member.viewer.now.0);
+        let patch = self.form.patch(claim, self.owned.money().currency)?;
+        let now = self.member.viewer.now.0;
         self.web.app.store.change_claim(&self.member.caller, claim.id, patch, now).await?;
         Ok(())
     }
@@ -231,12 +297,13 @@ async fn remove(page: EditorPage) -> Result<Response, PageError> {
 /// Reads the claims for a query string. Forms send `status` once per checkbox; links contain one
 /// list, as in the API.
 async fn list(web: &Web, member: &LoggedIn, fields: &Fields) -> Result<ClaimsPage, PageError> {
-    let (from, to) = (fields.text("from").to_owned(), fields.text("to").to_owned());
+    let period = Period::parse(fields)?;
+    let [from, to] = period.parameters();
     let statuses = fields.all("status").collect::<Vec<_>>().join(",");
     let parameters = [
         ("status", statuses.as_str()),
-        ("from", &from),
-        ("to", &to),
+        ("from", &from.1),
+        ("to", &to.1),
         ("offset", fields.text("offset")),
     ];
     let filter = ClaimFilter::parse(Params::from_pairs(&parameters), ROW_LIMITS)?;
@@ -251,7 +318,7 @@ async fn list(web: &Web, member: &LoggedIn, fields: &Fields) -> Result<ClaimsPag
         let known = NamesOfDay { index: &index, as_of, store: &store, owned: &owned };
         let summary = Summary::new(filter.matching(&owned), by, &owned, &known);
         let claims = filter.page_of(&owned).cloned().collect();
-        Ok(ClaimsPage { filter, from, to, by, owned, today: as_of.today, summary, claims })
+        Ok(ClaimsPage { filter, period, by, owned, today: as_of.today, summary, claims })
     });
     Ok(list.await?)
 }
@@ -292,5 +359,31 @@ impl KnownName for NamesOfDay<'_> {
     fn expected(&self, name: &DomainName) -> Option<ExpectedTaken> {
         let (expected, _) = self.index.expectation_of(name)?;
         Some(ExpectedTaken::of_share(expected.share))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_begin_and_end_with_their_days() {
+        let day = |text: &str| text.parse::<Day>().expect("a day");
+        for (format, today, from, through) in [
+            ("%Y-%m", "2028-02-15", "2028-02-01", "2028-02-29"),
+            ("%Y-%m", "2026-12-31", "2026-12-01", "2026-12-31"),
+            ("%Y", "2028-01-01", "2028-01-01", "2028-12-31"),
+            ("%Y", "2026-12-31", "2026-01-01", "2026-12-31"),
+        ] {
+            let period = Period { from: Some(day(from)), through: Some(day(through)) };
+            assert_eq!(Period::of(format, day(today)), period, "{today}");
+        }
+        let parse = |text| Period::parse(&Fields::from_query(Some(text)));
+        let march = Period { from: Some(day("2026-03-01")), through: Some(day("2026-03-31")) };
+        for text in ["from=2026-03-01&to=2026-04-01", "from=2026-03-01&through=2026-03-31&to="] {
+            assert_eq!(parse(text).expect("a period"), march);
+        }
+        assert_eq!(march.parameters().map(|(_, day)| day), ["2026-03-01", "2026-04-01"]);
+        assert!(parse("from=yesterday").is_err());
     }
 }

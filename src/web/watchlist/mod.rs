@@ -332,7 +332,15 @@ pub(super) fn asking<'a>(
     path: &'a str,
     fields: &'a Fields,
 ) -> Asking<'a> {
-    Asking { member, item, path, back: next(fields), fields, prices: &[("bid", MAX_BID_LABEL)] }
+    Asking {
+        member,
+        item,
+        path,
+        back: next(fields),
+        fields,
+        prices: &[("bid", "Max bid")],
+        currency: None,
+    }
 }
 
 /// `POST /watchlist/entry`: adds a name or replaces its notes.
