@@ -67,7 +67,7 @@ impl World {
 }
 
 /// Every form that changes something, with valid fields.
-const FORMS: [(&str, &str); 34] = [
+const FORMS: [(&str, &str); 35] = [
     ("/account/facts", ""),
     ("/account/facts/mapping", "fingerprint=0011223344556677&column=domain&column=a.b"),
     ("/account/facts/remove", "source=a"),
@@ -99,12 +99,13 @@ const FORMS: [(&str, &str); 34] = [
     ("/searches/{search}", "name=changed"),
     ("/searches/{search}/delete", ""),
     ("/portfolio/new", "domain=a.com&status=lost"),
+    ("/portfolio/currency", "currency=EUR"),
     ("/portfolio/{claim}", "status=lost"),
     ("/portfolio/{claim}/delete", ""),
     ("/alerts/{rule}/nowhere", ""),
 ];
 /// Every page of user data.
-const PAGES: [&str; 11] = [
+const PAGES: [&str; 12] = [
     "/account/facts",
     "/watchlist",
     "/alerts",
@@ -114,6 +115,7 @@ const PAGES: [&str; 11] = [
     "/searches",
     "/searches/{search}/delete",
     "/portfolio",
+    "/portfolio/currency",
     "/portfolio/{claim}",
     "/portfolio/{claim}/delete",
 ];

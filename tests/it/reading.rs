@@ -770,7 +770,7 @@ fn varies(response: &Response, name: &str) -> bool {
 }
 
 /// Public pages and pages of an account.
-const PAGES: [&str; 29] = [
+const PAGES: [&str; 30] = [
     "/",
     "/search",
     "/search?q=harbor",
@@ -795,6 +795,7 @@ const PAGES: [&str; 29] = [
     "/alerts/new",
     "/portfolio",
     "/portfolio/new",
+    "/portfolio/currency",
     "/account",
     "/account/plan",
     "/account/security",

@@ -3,20 +3,22 @@
 use maud::{Markup, html};
 
 use super::form::ClaimForm;
-use super::summary::{GroupBy, Summary, Sums, status_word};
-use super::{ClaimsPage, EditorPage, NOTICES, PATH};
-use crate::accounts::{Claim, UserData};
+use super::summary::{Counted, GroupBy, Summary, Sums, difference, status_word};
+use super::{CURRENCY_PATH, ClaimsPage, EditorPage, NOTICES, PATH, PRICES, Period};
+use crate::accounts::{Claim, Commission, MoneySettings, Price, UserData};
 use crate::components::Column::{self, Hidden, Number, Text};
-use crate::components::{counted, date, grouped, money, name_linked, table};
+use crate::components::{
+    amount, counted, date, date_text, grouped, name_linked, sum_of_money, table,
+};
 use crate::field::{Field, FormError, Input};
 use crate::layout::{NavItem, Page};
 use crate::logged_in::LoggedIn;
 use crate::notice;
-use crate::owned::{Deletion, STYLES, csv, day, idempotency_field, nothing, pager, tile};
+use crate::owned::{Deletion, STYLES, csv, day, idempotency_field, menu, nothing, pager, tile};
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
 use crate::vocab::limits::{NOTES_CHARS_MAX, REGISTRAR_CHARS_MAX, VENUE_CHARS_MAX};
-use crate::vocab::money::Usd;
+use crate::vocab::money::{Amount, Currency};
 use crate::vocab::name::NAME_OCTETS_MAX;
 use crate::vocab::outcome::Share;
 use crate::vocab::time::UnixMs;
@@ -35,6 +37,8 @@ const CLAIM_COLUMNS: [Column<'_>; 10] = [
 ];
 /// Maximum groups in the chart; the table below it has all.
 const BARS_MAX: usize = 8;
+/// Win rates of fewer decided bids are grey.
+const BIDS_MIN: usize = 10;
 /// Characters of a note shown in a row.
 const NOTE_CHARS: usize = 80;
 /// Maximum registrars suggested by the form.
@@ -54,16 +58,17 @@ pub fn show(member: &LoggedIn, list: &ClaimsPage, query: Option<&str>) -> Markup
                 div.head {
                     h1 { "Portfolio" }
                     @if has_claims {
-                        p.buttons {
-                            (csv(member.caller.plan, &csv_address))
-                            " " a.button href="/portfolio/new" { "Add claim" }
+                        div.buttons {
+                            (menu("Export", csv(member.caller.plan, &csv_address)))
+                            a.button.quiet href=(CURRENCY_PATH) { "Currency" }
+                            a.button href="/portfolio/new" { "Add claim" }
                         }
                     }
                 }
                 (notice::undoable(&NOTICES, query, PATH))
                 @if has_claims {
                     (filter(list))
-                    (totals(&list.summary.all))
+                    (totals(list))
                     (groups(list))
                     (claims(list))
                 } @else {
@@ -78,17 +83,31 @@ pub fn show(member: &LoggedIn, list: &ClaimsPage, query: Option<&str>) -> Markup
 }
 
 /// Renders sales − cost of the sold names = profit, then the names held and the open bids.
-fn totals(all: &Sums) -> Markup {
+fn totals(list: &ClaimsPage) -> Markup {
+    let (all, currency) = (&list.summary.all, list.owned.money().currency);
     let names = |count: usize| counted(count as u32, "name");
+    let sum = |minor: u128| sum_of_money(minor, currency);
+    let unrated = list.summary.unrated.iter().map(|currency| currency.as_str());
     html! {
-        dl.tiles.money {
-            (tile("Sales", html! { (dollars(all.revenue)) span.of { (names(all.sold)) } }))
-            (tile("Cost of names sold", html! { (dollars(all.cost_of_sold)) span.of { "what you paid for them" } }))
-            (tile("Realised profit", html! { (signed(all.profit())) span.of { @if let Some(multiple) = all.multiple() { (times(multiple)) " on names sold" } @else { "no sale yet" } } }))
-            (tile("Inventory at cost", html! { (dollars(all.inventory)) span.of { (names(all.held())) " held. Unsold is not a loss." } }))
-            (tile("Open bids", html! { (dollars(all.open_bids)) span.of { (counted(all.open as u32, "bid")) ". Not a cost until you win." } }))
+        dl.equation.panel {
+            (tile("Sales", html! { (sum(all.revenue)) span.of { (names(all.sold)) } }))
+            (operated("−", "Cost of names sold", html! { (sum(all.cost_of_sold)) span.of { "prices and commissions" } }))
+            (operated("=", "Realised profit", html! { (signed(all.profit(), currency)) span.of { @if let Some(multiple) = all.multiple() { (times(multiple)) " on names sold" } @else { "no sale yet" } } }))
+            (tile("Inventory at cost", html! { (sum(all.inventory)) span.of { (names(all.held())) " held. Unsold is not a loss." } }))
+            (tile("Open bids", html! { (sum(all.open_bids)) span.of { (counted(all.open as u32, "bid")) ". Not a cost until you win." } }))
+        }
+        @if all.unrated > 0 {
+            p.hint {
+                (counted(all.unrated as u32, "claim")) " in " (unrated.collect::<Vec<_>>().join(", ")) " not in these sums: "
+                a href=(CURRENCY_PATH) { "give a rate" } "."
+            }
         }
     }
+}
+
+/// Renders a figure with the operator before it.
+fn operated(operator: &str, label: &str, figure: Markup) -> Markup {
+    html! { div.tile data-op=(operator) { dt { (label) } dd { (figure) } } }
 }
 
 /// Formats a multiple given in hundredths: `2.8×`.
@@ -97,11 +116,16 @@ fn times(hundredths: u64) -> String {
     format!("{}.{}×", grouped(tenths / 10), tenths % 10)
 }
 
-/// Renders the filter form, in which several statuses can be selected.
+/// Renders the filter form, in which several statuses can be selected, and the periods.
 fn filter(list: &ClaimsPage) -> Markup {
+    let Period { from, through } = list.period;
+    let field = |day: Option<Day>| day.map(|day| day.to_string()).unwrap_or_default();
+    let hidden = |name: &str, day: Option<Day>| html! { @if let Some(day) = day { input type="hidden" name=(name) value=(day); } };
     html! {
+        div.filters {
         form #filter.filter method="get" action=(PATH) {
             @if list.by != GroupBy::default() { input type="hidden" name="by" value=(list.by.as_str()); }
+            (hidden("from", from)) (hidden("through", through))
             fieldset.chips {
                 legend.hidden { "Status" }
                 @for status in ClaimStatus::ALL {
@@ -111,15 +135,51 @@ fn filter(list: &ClaimsPage) -> Markup {
                     }
                 }
             }
-            div.dates {
+            noscript { button.quiet type="submit" { "Apply" } }
+            @if list.is_filtered() { a href=(PATH) { "Clear filters" } }
+        }
+        (periods(list))
+        details.range open[list.is_custom()] {
+            summary { "Other days" }
+            form.dates method="get" action=(PATH) {
+                @if list.by != GroupBy::default() { input type="hidden" name="by" value=(list.by.as_str()); }
+                @for status in list.filter.statuses() { input type="hidden" name="status" value=(status); }
                 label for="from" { "Added from" }
-                input #from type="date" name="from" value=(list.from);
-                label for="to" { "to (exclusive)" }
-                input #to type="date" name="to" value=(list.to);
+                input #from type="date" name="from" value=(field(from));
+                label for="through" { "through" }
+                input #through type="date" name="through" value=(field(through));
                 button.quiet type="submit" { "Apply" }
-                @if list.is_filtered() { a href=(PATH) { "Clear filters" } }
             }
         }
+        }
+    }
+}
+
+/// Renders links to the claims of the month, of the year and of all time.
+fn periods(list: &ClaimsPage) -> Markup {
+    let at = |period| list.address_in(period, PATH, Some(list.by), 0);
+    let all = list.usual_periods();
+    html! {
+        nav.periods aria-label="Period" {
+            ul.picks {
+                @for (word, period) in all {
+                    li { a.pick href=(at(period)) aria-current=[(period == list.period).then_some("true")] { (word) } }
+                }
+            }
+            p.soft { (in_words(list.period, list.today)) }
+        }
+    }
+}
+
+/// Describes the days of a period.
+fn in_words(Period { from, through }: Period, today: Day) -> String {
+    let day = |day| date_text(day, today);
+    match (from, through) {
+        (None, None) => "Added at any time".to_owned(),
+        (Some(from), Some(through)) if from == through => format!("Added on {}", day(from)),
+        (Some(from), Some(through)) => format!("Added from {} to {}", day(from), day(through)),
+        (Some(from), None) => format!("Added since {}", day(from)),
+        (None, Some(through)) => format!("Added until {}", day(through)),
     }
 }
 
@@ -129,22 +189,33 @@ fn claims(list: &ClaimsPage) -> Markup {
         @if list.claims.is_empty() {
             p.panel.empty { "No claims match this filter." }
         } @else {
-            (table("Claims", "cards", &CLAIM_COLUMNS, html! { tbody { @for claim in &list.claims { (row(claim, list.today)) } } }))
+            (table("Claims", "cards claims", &CLAIM_COLUMNS, html! { tbody { @for claim in &list.claims { (row(claim, list.owned.money(), list.today)) } } }))
             (pager(list.filter.page(), total, |offset| list.address(PATH, Some(list.by), offset)))
         }
     }
 }
 
-fn row(claim: &Claim, today: Day) -> Markup {
+fn row(claim: &Claim, money: &MoneySettings, today: Day) -> Markup {
     let is_held = matches!(claim.status, ClaimStatus::Caught | ClaimStatus::Registered);
     let is_won = is_held || claim.status == ClaimStatus::Sold;
     let day_of = |at: UnixMs| Day::from_instant(at.instant());
     let until = claim.sold_at.and_then(day_of).unwrap_or(today);
     let held_days = day_of(claim.reported_at).filter(|_| is_won).map(|from| until.days_since(from));
     let held_days = held_days.map(|days| days.max(0).unsigned_abs());
-    let result = claim
-        .resale_price
-        .map(|sold| sold.cents() as i64 - claim.acquired_price.map_or(0, Usd::cents) as i64);
+    let result = match Counted::of(claim, false, money) {
+        Ok(Counted::Sold { cost, revenue }) => {
+            claim.amount(Price::Resale).map(|_| difference(revenue, cost))
+        }
+        _ => None,
+    };
+    let (commission, sold_venue) = claim.sale_terms();
+    let commission = commission.map(|commission| match commission {
+        Commission::Percent(percent) => format!("less {percent} %"),
+        Commission::Amount(fee) => format!("less {}", amount(fee)),
+    });
+    let terms = [sold_venue.map(|venue| format!("at {venue}")), commission];
+    let terms =
+        terms.into_iter().flatten().reduce(|venue, commission| format!("{venue}, {commission}"));
     html! {
         tr {
             th scope="row" {
@@ -152,22 +223,25 @@ fn row(claim: &Claim, today: Day) -> Markup {
                 @if let Some(rule) = &claim.alert_rule { div.why { "by " (rule.name) } }
                 @if let Some(notes) = &claim.user_notes { div.why.note { (short(notes)) } }
             }
-            td data-label="Status" {
+            td.status data-label="Status" {
                 (status_badge(claim.status))
-                @if let Some(sold) = claim.sold_at { " " span.frees { (day(sold)) } }
+                @if let Some(sold) = claim.sold_at.and_then(day_of) { " " span.frees { (date(sold, today)) } }
             }
-            td data-label="Venue" { @match claim.venue.as_ref().or(claim.registrar.as_ref()) { Some(venue) => { (venue) } None => { (nothing()) } } }
-            td.number data-label="Your bid" { (price(claim.bid)) }
-            td.number data-label="Cost" { (price(claim.acquired_price.filter(|_| is_won))) }
-            td.number data-label="Sold for" { (price(claim.resale_price)) }
-            td.number data-label="Profit" { @if let Some(result) = result { (signed(result)) } @else { (nothing()) } }
-            td data-label="Renews" {
+            td.venue data-label="Venue" { @match claim.venue.as_ref().or(claim.registrar.as_ref()) { Some(venue) => { (venue) } None => { (nothing()) } } }
+            td.number data-label="Your bid" { (price(claim.amount(Price::Bid))) }
+            td.number data-label="Cost" { (price(claim.amount(Price::Acquired).filter(|_| is_won))) }
+            td.number data-label="Sold for" {
+                (price(claim.amount(Price::Resale)))
+                @if let Some(terms) = &terms { div.why { (terms) } }
+            }
+            td.number.profit data-label="Profit" { @if let Some(result) = result { (signed(result, money.currency)) } @else { (nothing()) } }
+            td.renews data-label="Renews" {
                 @match claim.renews_on.filter(|_| is_held) {
-                    Some(renews) => { span.warn[renews.days_since(today) <= 30] { (date(renews, today)) } @if let Some(fee) = claim.renewal { ", " (dollars(fee.cents())) } }
+                    Some(renews) => { span.warn[renews.days_since(today) <= 30] { (date(renews, today)) } @if let Some(fee) = claim.amount(Price::Renewal) { span.fee { ", " (amount(fee)) } } }
                     None => { (nothing()) }
                 }
             }
-            td data-label="Held for" { @if let Some(days) = held_days { (counted(days, "day")) } @else { (nothing()) } }
+            td.held data-label="Held for" { @if let Some(days) = held_days { (counted(days, "day")) } @else { (nothing()) } }
             td.do { a.button.quiet.small href={ (PATH) "/" (claim.id) } aria-label={ "Edit " (claim.domain.unicode()) } { "Edit" } }
         }
     }
@@ -196,6 +270,7 @@ fn short(notes: &str) -> String {
 /// Renders win rate and return by group, as charts and a table.
 fn groups(list: &ClaimsPage) -> Markup {
     let Summary { by, groups, all, .. } = &list.summary;
+    let currency = list.owned.money().currency;
     let numbers = ["Bids", "Won", "Lost", "Sold", "Cost of sold", "Sales", "Profit", "Return"];
     let head: Vec<_> = std::iter::once(Text(by.label())).chain(numbers.map(Number)).collect();
     html! {
@@ -212,14 +287,14 @@ fn groups(list: &ClaimsPage) -> Markup {
             }
             div.charts {
                 (chart("Win rate", groups, all, win_rate))
-                (chart("Return on names sold", groups, all, return_on_sold))
+                (chart("Return on names sold", groups, all, |sums| return_on_sold(sums, currency)))
             }
             @if groups.len() > BARS_MAX { p.soft.small { "The charts show the " (BARS_MAX) " largest groups. The table has all." } }
             details {
                 summary { "Show as table" }
                 (table("Table of sums", "cards", &head, html! {
-                    tbody { @for (label, sums) in groups { (sums_row(label, sums)) } }
-                    tfoot { (sums_row("All", all)) }
+                    tbody { @for (label, sums) in groups { (sums_row(label, sums, currency)) } }
+                    tfoot { (sums_row("All", all, currency)) }
                 }))
                 p.soft.small { "A bid counts as won or lost once it is decided. Profit is sales minus the cost of the names sold, and return is sales divided by that cost. Names you still hold are inventory." }
             }
@@ -227,7 +302,7 @@ fn groups(list: &ClaimsPage) -> Markup {
     }
 }
 
-fn sums_row(label: &str, sums: &Sums) -> Markup {
+fn sums_row(label: &str, sums: &Sums, currency: Currency) -> Markup {
     let number = |number: usize| grouped(number as u64);
     html! {
         tr {
@@ -236,9 +311,9 @@ fn sums_row(label: &str, sums: &Sums) -> Markup {
             td.number data-label="Won" { (number(sums.won)) }
             td.number data-label="Lost" { (number(sums.lost)) }
             td.number data-label="Sold" { (number(sums.sold)) }
-            td.number data-label="Cost of sold" { (dollars(sums.cost_of_sold)) }
-            td.number data-label="Sales" { (dollars(sums.revenue)) }
-            td.number data-label="Profit" { (signed(sums.profit())) }
+            td.number data-label="Cost of sold" { (sum_of_money(sums.cost_of_sold, currency)) }
+            td.number data-label="Sales" { (sum_of_money(sums.revenue, currency)) }
+            td.number data-label="Profit" { (signed(sums.profit(), currency)) }
             td.number data-label="Return" { @match sums.multiple() { Some(multiple) => { (times(multiple)) } None => { (nothing()) } } }
         }
     }
@@ -249,7 +324,10 @@ fn sums_row(label: &str, sums: &Sums) -> Markup {
 struct GroupBar {
     size: Option<u64>,
     figure: String,
-    behind: String,
+    /// Comes first: a figure without its number says little.
+    number: String,
+    /// Whether there are enough bids for the figure to say something.
+    is_sure: bool,
 }
 
 fn win_rate(sums: &Sums) -> GroupBar {
@@ -258,11 +336,15 @@ fn win_rate(sums: &Sums) -> GroupBar {
         Some(percent) => GroupBar {
             size: Some(percent as u64),
             figure: format!("{percent} %"),
-            behind: format!("{} of {}{}", sums.won, counted(decided as u32, "bid"), interval(sums)),
+            number: format!("{} of {}{}", sums.won, counted(decided as u32, "bid"), interval(sums)),
+            is_sure: decided >= BIDS_MIN,
         },
-        None => {
-            GroupBar { size: None, figure: "–".to_owned(), behind: "none decided yet".to_owned() }
-        }
+        None => GroupBar {
+            size: None,
+            figure: "–".to_owned(),
+            number: "none decided yet".to_owned(),
+            is_sure: false,
+        },
     }
 }
 
@@ -272,13 +354,15 @@ fn interval(sums: &Sums) -> String {
     format!(", {:.0} to {:.0} % in the long run", low * 100.0, high * 100.0)
 }
 
-fn return_on_sold(sums: &Sums) -> GroupBar {
-    let behind = match sums.sold {
+fn return_on_sold(sums: &Sums, currency: Currency) -> GroupBar {
+    let sum = |minor| sum_of_money(minor, currency);
+    let number = match sums.sold {
         0 => "none sold yet".to_owned(),
-        _ => format!("{} on {}", money(sums.revenue), money(sums.cost_of_sold)),
+        _ => format!("{} on {}", sum(sums.revenue), sum(sums.cost_of_sold)),
     };
     let multiple = sums.multiple();
-    GroupBar { size: multiple, figure: multiple.map_or_else(|| "–".to_owned(), times), behind }
+    let figure = multiple.map_or_else(|| "–".to_owned(), times);
+    GroupBar { size: multiple, figure, number, is_sure: true }
 }
 
 /// Renders one bar per group on a common scale, with a mark for all groups together.
@@ -297,17 +381,17 @@ fn chart(
     html! {
         figure.bars {
             figcaption { b { (title) } @if whole.size.is_some() { span.soft { "all " (whole.figure) } } }
-            @for (label, GroupBar { size, figure, behind }) in &bars {
-                div.bar-row {
+            @for (label, GroupBar { size, figure, number, is_sure }) in &bars {
+                div.bar-row.few[!is_sure] {
                     span.bar-label { (label) }
+                    span.bar-number { (number) }
                     svg viewBox="0 0 1000 10" preserveAspectRatio="none" width="100%" height="12" role="img"
-                        aria-label={ (label) ": " (figure) ", " (behind) } {
+                        aria-label={ (label) ": " (number) ", " (figure) } {
                         rect.ground width="1000" height="10" {}
                         @if let Some(size) = size { rect.fill width=(wide(*size)) height="10" {} }
                         @if let Some(all) = whole.size { rect.mark x=(wide(all).min(996)) width="4" height="10" {} }
                     }
                     b.bar-figure { (figure) }
-                    span.bar-behind { (behind) }
                 }
             }
         }
@@ -322,6 +406,9 @@ pub fn editor(page: &EditorPage, error: Option<&FormError>) -> Markup {
     let action =
         claim.map_or_else(|| format!("{PATH}/new"), |claim| format!("{PATH}/{}", claim.id));
     let field = |id, label| Field::new(id, label).error(error);
+    let usual = owned.money().currency.as_str();
+    let labels = PRICES.map(|(_, label)| format!("{label} ({usual})"));
+    let [bid, acquired, renewal, resale, commission] = labels.each_ref().map(String::as_str);
     let price = Input { mode: Some("decimal"), placeholder: Some("0.00"), ..Input::TEXT };
     let text = Input::TEXT;
     let statuses = ClaimStatus::ALL.map(|status| (status.as_str(), status_word(status)));
@@ -348,20 +435,22 @@ pub fn editor(page: &EditorPage, error: Option<&FormError>) -> Markup {
                         datalist #registrars { @for registrar in registrars(owned) { option value=(registrar) {} } }
                         div.pair {
                             (field("venue", "Venue").help("Where you place the bid.").input(form.text("venue"), Input { longest: Some(VENUE_CHARS_MAX), list: Some("venues"), ..text }))
-                            (field("bid", "Your bid (USD)").help("No cost until you win.").input(form.text("bid"), price))
+                            (field("bid", bid).help("No cost until you win.").input(form.text("bid"), price))
                         }
                         datalist #venues { @for venue in venues(owned) { option value=(venue) {} } }
                         p.soft.small #status-help { b { "Caught" } " means that a venue got the name for you. " b { "Registered" } " means that you registered it yourself once it was free." }
                         div.pair {
-                            (field("acquired", "Cost (USD)").help("The price that you paid for the name.").input(form.text("acquired"), price))
+                            (field("acquired", acquired).help("The price that you paid for the name. Other currencies as in 12.50 EUR.").input(form.text("acquired"), price))
                             (field("renews_on", "Renews on").input(form.text("renews_on"), Input { kind: "date", ..text }))
-                            (field("renewal", "Renewal fee (USD)").input(form.text("renewal"), price))
+                            (field("renewal", renewal).input(form.text("renewal"), price))
                         }
                         fieldset.group #sale {
                             legend { "Sale" }
                             p.help { "For sold names only. Changing the status removes the sale." }
                             div.pair {
-                                (field("resale", "Sold for (USD)").input(form.text("resale"), price))
+                                (field("resale", resale).input(form.text("resale"), price))
+                                (field("commission", commission).help("An amount, or a share of the price such as 15 %.").input(form.text("commission"), price))
+                                (field("sold_venue", "Sold at").help("The venue of the sale.").input(form.text("sold_venue"), Input { longest: Some(VENUE_CHARS_MAX), list: Some("venues"), ..text }))
                                 (field("sold_on", "Sold on").help("Leave empty for today.").input(form.text("sold_on"), Input { kind: "date", ..text }))
                             }
                         }
@@ -413,7 +502,8 @@ fn registrars(owned: &UserData) -> Vec<&str> {
 
 /// Returns the venues of recent claims and of the watchlist, latest first.
 fn venues(owned: &UserData) -> Vec<&str> {
-    let claims = owned.claims().take(1_000).filter_map(|claim| claim.venue.as_deref());
+    let claims = owned.claims().take(1_000);
+    let claims = claims.flat_map(|claim| [claim.venue.as_deref(), claim.sale_terms().1]).flatten();
     let mut seen = Vec::new();
     for venue in claims.chain(owned.watched_venues().take(1_000)) {
         if seen.len() < REGISTRARS_MAX && !seen.contains(&venue) {
@@ -435,19 +525,15 @@ pub fn confirm_delete(member: &LoggedIn, claim: &Claim) -> Markup {
     deletion.page(member)
 }
 
-fn dollars(cents: u64) -> Markup {
-    html! { (money(cents)) }
-}
-
-fn price(price: Option<Usd>) -> Markup {
-    price.map_or_else(nothing, |price| dollars(price.cents()))
+fn price(price: Option<Amount>) -> Markup {
+    price.map_or_else(nothing, |price| html! { (amount(price)) })
 }
 
 /// Renders a profit or loss in its colour.
-fn signed(cents: i64) -> Markup {
-    let text = money(cents.unsigned_abs());
+fn signed(minor: i128, currency: Currency) -> Markup {
+    let text = sum_of_money(minor.unsigned_abs(), currency);
     html! {
-        @match cents {
+        @match minor {
             0 => { (text) }
             1.. => { span.gain { "+" (text) } }
             _ => { span.loss { "−" (text) } }
@@ -464,9 +550,13 @@ mod tests {
         for (cents, text) in
             [(0, "$0"), (5, "$0.05"), (123_450, "$1,234.50"), (100_000_000, "$1,000,000")]
         {
-            assert_eq!(money(cents), text);
+            assert_eq!(sum_of_money(cents, Currency::USD), text);
         }
-        assert_eq!(signed(-250).into_string(), "<span class=\"loss\">−$2.50</span>");
+        let eur = Currency::parse("EUR").expect("a currency");
+        let jpy = Currency::parse("JPY").expect("a currency");
+        assert_eq!(sum_of_money(123_450, eur), "1,234.50 EUR");
+        assert_eq!(sum_of_money(123_450, jpy), "123,450 JPY");
+        assert_eq!(signed(-250, Currency::USD).into_string(), "<span class=\"loss\">−$2.50</span>");
     }
 
     #[test]

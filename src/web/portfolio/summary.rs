@@ -1,17 +1,18 @@
 //! Cost and revenue of claims, in total and by venue, TLD, score, alert rule, registrar or status.
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::accounts::{Claim, UserData};
+use crate::accounts::{Claim, MoneySettings, Price, UserData};
 use crate::components::upper_first;
 use crate::index::query::outcome_tables::ScoreBand;
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::expected_taken::ExpectedTaken;
-use crate::vocab::ids::RuleId;
-use crate::vocab::money::Usd;
+use crate::vocab::ids::{ClaimId, RuleId};
+use crate::vocab::money::{Amount, Currency};
 use crate::vocab::name::{DomainName, to_unicode};
 use crate::vocab::outcome::{ReturnTime, Share};
 
@@ -90,8 +91,8 @@ impl FromStr for GroupBy {
     }
 }
 
-/// Sums of claims in cents. Missing prices count as 0. A bid becomes a cost only when the name is won,
-/// and an unsold name is inventory, not a loss.
+/// Sums of claims in minor units of the account's currency. Missing prices count as 0. A bid becomes a cost only
+/// when the name is won, and an unsold name is inventory, not a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
     pub claims: usize,
@@ -102,34 +103,74 @@ pub struct Sums {
     /// Number of open bids.
     pub open: usize,
     /// Sum of the open bids.
-    pub open_bids: u64,
+    pub open_bids: u128,
     /// Cost of the names held.
-    pub inventory: u64,
-    /// Cost of the sold names.
-    pub cost_of_sold: u64,
-    pub revenue: u64,
+    pub inventory: u128,
+    /// Cost of the sold names, with the commissions of their sales.
+    pub cost_of_sold: u128,
+    pub revenue: u128,
+    /// Number of claims with an amount in a currency without a rate. None of their amounts are in the sums.
+    pub unrated: usize,
+}
+
+/// The amounts of a claim that count in sums, in minor units of the account's currency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    Open {
+        bid: u128,
+    },
+    /// A bid that was lost, or that a newer claim for the name decided.
+    Decided,
+    Held {
+        cost: u128,
+    },
+    Sold {
+        cost: u128,
+        revenue: u128,
+    },
+}
+
+impl Counted {
+    /// Returns the amounts of a claim; the error is a currency without a rate.
+    pub fn of(claim: &Claim, is_open: bool, money: &MoneySettings) -> Result<Counted, Currency> {
+        let convert = |amount: Option<Amount>| match amount {
+            Some(amount) => money.convert(amount).ok_or(amount.currency()),
+            None => Ok(0),
+        };
+        let cost = || convert(claim.amount(Price::Acquired));
+        Ok(match claim.status {
+            ClaimStatus::Attempted if is_open => {
+                Counted::Open { bid: convert(claim.amount(Price::Bid))? }
+            }
+            ClaimStatus::Attempted | ClaimStatus::Lost => Counted::Decided,
+            ClaimStatus::Caught | ClaimStatus::Registered => Counted::Held { cost: cost()? },
+            ClaimStatus::Sold => Counted::Sold {
+                cost: cost()? + convert(claim.commission())?,
+                revenue: convert(claim.amount(Price::Resale))?,
+            },
+        })
+    }
 }
 
 impl Sums {
-    fn add(&mut self, claim: &Claim) {
-        let cents = |price: Option<Usd>| price.map_or(0, Usd::cents);
-        let cost = cents(claim.acquired_price);
+    fn add(&mut self, claim: &Claim, is_open: bool, money: &MoneySettings) {
         self.claims += 1;
+        self.open += usize::from(is_open);
         match claim.status {
-            ClaimStatus::Attempted => {
-                self.open += 1;
-                self.open_bids += cents(claim.bid);
-            }
+            ClaimStatus::Attempted => {}
             ClaimStatus::Lost => self.lost += 1,
-            ClaimStatus::Caught | ClaimStatus::Registered => {
-                self.won += 1;
-                self.inventory += cost;
-            }
-            ClaimStatus::Sold => {
-                (self.won, self.sold) = (self.won + 1, self.sold + 1);
+            ClaimStatus::Caught | ClaimStatus::Registered => self.won += 1,
+            ClaimStatus::Sold => (self.won, self.sold) = (self.won + 1, self.sold + 1),
+        }
+        match Counted::of(claim, is_open, money) {
+            Ok(Counted::Open { bid }) => self.open_bids += bid,
+            Ok(Counted::Decided) => {}
+            Ok(Counted::Held { cost }) => self.inventory += cost,
+            Ok(Counted::Sold { cost, revenue }) => {
                 self.cost_of_sold += cost;
-                self.revenue += cents(claim.resale_price);
+                self.revenue += revenue;
             }
+            Err(_) => self.unrated += 1,
         }
     }
 
@@ -143,6 +184,7 @@ impl Sums {
         self.inventory += other.inventory;
         self.cost_of_sold += other.cost_of_sold;
         self.revenue += other.revenue;
+        self.unrated += other.unrated;
     }
 
     /// Number of names that were won and are not sold.
@@ -151,14 +193,13 @@ impl Sums {
     }
 
     /// Revenue minus the cost of the sold names.
-    pub fn profit(&self) -> i64 {
-        self.revenue as i64 - self.cost_of_sold as i64
+    pub fn profit(&self) -> i128 {
+        difference(self.revenue, self.cost_of_sold)
     }
 
     /// Revenue as a multiple of the cost of the sold names, in hundredths. `None` without cost.
     pub fn multiple(&self) -> Option<u64> {
-        let hundredths = u128::from(self.revenue) * 100;
-        let multiple = hundredths.checked_div(u128::from(self.cost_of_sold))?;
+        let multiple = (self.revenue * 100).checked_div(self.cost_of_sold)?;
         Some(u64::try_from(multiple).unwrap_or(u64::MAX))
     }
 
@@ -173,6 +214,11 @@ impl Sums {
     }
 }
 
+/// Returns revenue minus cost. Both are far below the limits of their types.
+pub fn difference(revenue: u128, cost: u128) -> i128 {
+    revenue as i128 - cost as i128
+}
+
 /// Sums of claims, in total and by group.
 pub struct Summary {
     pub all: Sums,
@@ -182,6 +228,8 @@ pub struct Summary {
     pub by: GroupBy,
     /// Groups, those with the most decided bids first; the last may be the sum of all others.
     pub groups: Vec<(String, Sums)>,
+    /// Currencies of amounts that are not in the sums, because the owner gave no rate.
+    pub unrated: Vec<Currency>,
 }
 
 /// Facts of the data about the name of a claim.
@@ -242,18 +290,36 @@ impl Summary {
     ) -> Summary {
         let mut all = Sums::default();
         let mut groups: FxHashMap<GroupKey<'_>, (String, Sums)> = FxHashMap::default();
+        let (money, open) = (owned.money(), open_bids(owned.claims()));
+        let mut unrated = BTreeSet::new();
         for claim in claims {
-            all.add(claim);
+            let is_open = open.contains(&claim.id);
+            unrated.extend(Counted::of(claim, is_open, money).err());
+            all.add(claim, is_open, money);
             let key = key(claim, by, known);
             let label = || (label(claim, &key, owned), Sums::default());
             let label = (!groups.contains_key(&key)).then(label);
             let group = groups.entry(key).or_insert_with(|| label.expect("made for a new group"));
-            group.1.add(claim);
+            group.1.add(claim, is_open, money);
         }
         let mut of_status = [0; ClaimStatus::ALL.len()];
         owned.claims().for_each(|claim| of_status[claim.status as usize] += 1);
-        Summary { all, of_status, by, groups: sorted(groups.into_values().collect()) }
+        let groups = sorted(groups.into_values().collect());
+        Summary { all, of_status, by, groups, unrated: unrated.into_iter().collect() }
     }
+}
+
+/// Returns the bids that are open: those for whose name no newer claim was decided.
+fn open_bids<'a>(newest_first: impl Iterator<Item = &'a Claim>) -> FxHashSet<ClaimId> {
+    let (mut open, mut decided) = (FxHashSet::default(), FxHashSet::default());
+    for claim in newest_first {
+        if claim.status != ClaimStatus::Attempted {
+            decided.insert(&claim.domain);
+        } else if !decided.contains(&claim.domain) {
+            open.insert(claim.id);
+        }
+    }
+    open
 }
 
 fn key<'a>(claim: &'a Claim, by: GroupBy, known: &impl KnownName) -> GroupKey<'a> {
@@ -335,7 +401,114 @@ fn sorted(mut groups: Vec<(String, Sums)>) -> Vec<(String, Sums)> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::accounts::Commission;
+    use crate::vocab::money::{Percent, Rate};
+    use crate::vocab::time::UnixMs;
+
+    fn currency(code: &str) -> Currency {
+        Currency::parse(code).expect("a currency")
+    }
+
+    fn claim(id: u64, domain: &str, status: ClaimStatus) -> Claim {
+        let at: UnixMs = "2026-03-15T12:00:00Z".parse().expect("an instant");
+        Claim {
+            id: ClaimId::new(id).expect("an id"),
+            domain: DomainName::parse(domain).expect("a name"),
+            status,
+            registrar: None,
+            acquired_price: None,
+            resale_price: None,
+            sold_at: (status == ClaimStatus::Sold).then_some(at),
+            reported_at: at,
+            updated_at: at,
+            user_notes: None,
+            alert_rule: None,
+            bid: None,
+            venue: None,
+            renews_on: None,
+            renewal: None,
+            terms: None,
+        }
+    }
+
+    fn some_amount() -> impl Strategy<Value = Option<Amount>> {
+        let code = proptest::sample::select(vec!["USD", "EUR", "JPY", "KWD", "GBP"]);
+        proptest::option::of((code, 0..10_000_000_000u64))
+            .prop_map(|it| it.and_then(|(code, minor)| Amount::new(currency(code), minor)))
+    }
+
+    fn some_claim() -> impl Strategy<Value = (Claim, usize)> {
+        let status = proptest::sample::select(ClaimStatus::ALL.to_vec());
+        let amounts = (some_amount(), some_amount(), some_amount(), 0..=10_000u16);
+        (1..1_000u64, status, amounts, 0..4usize).prop_map(|(id, status, amounts, group)| {
+            let (bid, cost, sale, percent) = amounts;
+            let mut claim = claim(id, "a.com", status);
+            claim.set_amount(Price::Bid, bid);
+            claim.set_amount(Price::Acquired, cost);
+            if status == ClaimStatus::Sold {
+                claim.set_amount(Price::Resale, sale);
+                let mut terms = claim.terms.take().unwrap_or_default();
+                terms.commission = Percent::try_from(percent).ok().map(Commission::Percent);
+                claim.set_terms(*terms);
+            }
+            (claim, group)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn sums_are_the_sums_of_their_groups_and_rows(
+            claims in proptest::collection::vec(some_claim(), 0..60),
+            units in 1..1_000_000_000u64,
+        ) {
+            // There is no rate for GBP.
+            let rate = |code, units| (currency(code), Rate::try_from(units).expect("a rate"));
+            let rates = vec![rate("EUR", units), rate("JPY", units / 150 + 1), rate("KWD", units * 3)];
+            let money = MoneySettings { rates, ..MoneySettings::default() };
+            let (mut all, mut groups) = (Sums::default(), vec![Sums::default(); 4]);
+            let (mut profit, mut unrated) = (0, 0);
+            for (claim, group) in &claims {
+                let is_open = claim.status == ClaimStatus::Attempted;
+                all.add(claim, is_open, &money);
+                groups[*group].add(claim, is_open, &money);
+                match Counted::of(claim, is_open, &money) {
+                    Ok(Counted::Sold { cost, revenue }) => profit += difference(revenue, cost),
+                    Ok(_) => {}
+                    Err(missing) => {
+                        prop_assert_eq!(missing, currency("GBP"));
+                        unrated += 1;
+                    }
+                }
+            }
+            let mut joined = Sums::default();
+            groups.iter().for_each(|group| joined.join(group));
+            prop_assert_eq!(joined, all);
+            prop_assert_eq!((all.profit(), all.unrated), (profit, unrated));
+            prop_assert_eq!(all.claims, claims.len());
+        }
+    }
+
+    #[test]
+    fn newer_results_close_bids_on_their_name() {
+        use ClaimStatus::{Attempted, Caught, Lost, Sold};
+        let newest_first = [
+            (1, "again.com", Attempted),
+            (2, "again.com", Sold),
+            (3, "again.com", Attempted),
+            (4, "lost.com", Lost),
+            (5, "lost.com", Attempted),
+            (6, "other.com", Attempted),
+            (7, "held.com", Caught),
+        ];
+        let claims = newest_first.map(|(id, domain, status)| claim(id, domain, status));
+        let open = open_bids(claims.iter());
+        let mut open: Vec<_> = open.iter().map(|id| id.get()).collect();
+        open.sort_unstable();
+        assert_eq!(open, [1, 6]);
+    }
 
     #[test]
     fn the_return_covers_sold_names_only() {
@@ -372,7 +545,7 @@ mod tests {
 
     #[test]
     fn small_groups_are_summed_as_others() {
-        let group = |at: u64| (at.to_string(), Sums { claims: 1, revenue: at, ..Sums::default() });
+        let group = |at: u128| (at.to_string(), Sums { claims: 1, revenue: at, ..Sums::default() });
         let groups = sorted((0..40).map(group).collect());
         assert_eq!(groups.len(), GROUPS_MAX);
         assert_eq!(groups[0].0, "39");

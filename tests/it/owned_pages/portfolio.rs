@@ -216,7 +216,7 @@ fn bids_on_watched_names_are_grouped_by_the_second() {
     page.assert_says(200, "Within a minute 1 0 1 0");
     // One was taken after two days, which no list shows; the other is watched by another account.
     page.assert_says(200, "Not seen taken 2 0 2 0");
-    let label = "Within a minute: 0 %, 0 of 1 bid, 0 to 79 % in the long run";
+    let label = "Within a minute: 0 of 1 bid, 0 to 79 % in the long run, 0 %";
     assert!(page.text.contains(&format!("aria-label=\"{label}\"")), "{}", page.text);
 }
 
@@ -257,9 +257,9 @@ fn claims_are_filtered_and_summed() {
         page.assert_says(200, words);
     }
     for label in [
-        "Gandi: 100 %, 2 of 2 bids, 34 to 100 % in the long run",
-        "Porkbun: 0 %, 0 of 1 bid, 0 to 79 % in the long run",
-        "Gandi: 4.0×, $400 on $100",
+        "Gandi: 2 of 2 bids, 34 to 100 % in the long run, 100 %",
+        "Porkbun: 0 of 1 bid, 0 to 79 % in the long run, 0 %",
+        "Gandi: $400 on $100, 4.0×",
     ] {
         assert!(page.text.contains(&format!("aria-label=\"{label}\"")), "{label}: {}", page.text);
     }
@@ -289,6 +289,101 @@ fn claims_are_filtered_and_summed() {
     ] {
         ann.get(&format!("/portfolio?{query}")).assert_says(400, error);
     }
+}
+
+#[test]
+fn sums_are_in_the_currency_of_the_account() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "api");
+    let sold = [
+        ("status", "sold"),
+        ("acquired", "100 EUR"),
+        ("resale", "500"),
+        ("commission", "10 %"),
+        ("sold_venue", "Sedo"),
+    ];
+    let id = ann.add_claim("a.com", &sold);
+    ann.add_claim("b.com", &[("status", "caught"), ("acquired", "50 GBP")]);
+    let page = ann.get("/portfolio");
+    page.assert_says(200, "2 claims in EUR, GBP not in these sums: give a rate");
+    page.assert_says(200, "Sales $0 1 name");
+    page.assert_says(200, "$500 at Sedo, less 10 %");
+
+    let rates = [("currency", "USD"), ("rate-EUR", "1.1"), ("rate-GBP", "")];
+    ann.post("/portfolio/currency", &rates).assert_goes_to("/portfolio?notice=currency");
+    let page = ann.get("/portfolio");
+    page.assert_says(200, "1 claim in GBP not in these sums");
+    page.assert_says(200, "Sales $500 1 name Cost of names sold $160");
+    page.assert_says(200, "Realised profit +$340");
+    // Amounts stay as they were entered.
+    page.assert_says(200, "100 EUR");
+    for operator in ["−", "="] {
+        assert!(page.text.contains(&format!("data-op=\"{operator}\"")), "{operator}");
+    }
+    let wrong = [("currency", "USD"), ("rate-EUR", "a lot")];
+    ann.post("/portfolio/currency", &wrong).assert_says(400, "The rate of EUR must be a number");
+    ann.post("/portfolio/currency", &[("currency", "euros")]).assert_says(400, "such as EUR");
+
+    // Another currency asks for its rates, and forms take it for amounts without one.
+    ann.post("/portfolio/currency", &[("currency", "eur"), ("rate-EUR", "1.1")])
+        .assert_goes_to("/portfolio/currency?notice=currency");
+    ann.get("/portfolio/currency").assert_says(200, "1 USD in EUR");
+    let rates = [("currency", "EUR"), ("rate-USD", "0,5"), ("rate-GBP", "1.2")];
+    ann.post("/portfolio/currency", &rates).assert_goes_to("/portfolio?notice=currency");
+    let page = ann.get("/portfolio");
+    page.assert_says(200, "Sales 250 EUR 1 name Cost of names sold 125 EUR");
+    page.assert_says(200, "Realised profit +125 EUR 2.0× on names sold");
+    page.assert_says(200, "Inventory at cost 60 EUR");
+    let editor = ann.get(&format!("/portfolio/{id}"));
+    editor.assert_says(200, "Cost (EUR)");
+    assert!(editor.text.contains("value=\"100\""), "{}", editor.text);
+    assert!(editor.text.contains("value=\"500 USD\""), "{}", editor.text);
+    let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
+    let claim = api.get(&format!("/api/v1/portfolio/{id}")).json()["claim"].clone();
+    assert_eq!(claim["acquiredPriceUsd"], json!(null));
+    let cost = json!({"acquiredPrice": {"amount": 100, "currency": "EUR"}});
+    assert_eq!((&claim["otherAmounts"], &claim["commissionPercent"]), (&cost, &json!(10)));
+    let csv = api.get("/api/export/portfolio").text().to_owned();
+    assert!(csv.contains(",100 EUR,,,,10 %,Sedo\r\n"), "{csv}");
+}
+
+#[test]
+fn a_newer_result_closes_an_open_bid() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "free");
+    ann.add_claim("a.com", &[("status", "attempted"), ("bid", "40")]);
+    ann.add_claim("b.com", &[("status", "attempted"), ("bid", "5")]);
+    ann.get("/portfolio").assert_says(200, "Open bids $45 2 bids");
+    ann.add_claim("a.com", &[("status", "sold"), ("resale", "90")]);
+    ann.get("/portfolio").assert_says(200, "Open bids $5 1 bid");
+    // A filter hides the newer claim, but the bid stays closed.
+    ann.get("/portfolio?status=attempted").assert_says(200, "Open bids $5 1 bid");
+    // After a sale, the name can drop again.
+    ann.add_claim("a.com", &[("status", "attempted"), ("bid", "7")]);
+    ann.get("/portfolio").assert_says(200, "Open bids $12 2 bids");
+}
+
+#[test]
+fn periods_are_chosen_in_words() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "free");
+    ann.add_claim("a.com", &[("status", "lost")]);
+    let page = ann.get("/portfolio");
+    page.assert_says(200, "This month This year All Added at any time");
+    let month = "/portfolio?from=2026-03-01&to=2026-04-01";
+    assert!(
+        page.text.contains(&format!("href=\"{}\"", month.replace('&', "&amp;"))),
+        "{}",
+        page.text
+    );
+    let page = ann.get(month);
+    page.assert_says(200, "Added from 1 Mar to 31 Mar");
+    page.assert_says(200, "a.com");
+    ann.get("/portfolio?from=2026-03-15&through=2026-03-15").assert_says(200, "Added on 15 Mar");
+    let page = ann.get("/portfolio?through=2026-03-14");
+    page.assert_says(200, "Added until 14 Mar");
+    page.assert_says(200, "No claims match this filter.");
+    ann.get("/portfolio?through=tomorrow-ish").assert_says(400, "is not a date");
 }
 
 #[test]
