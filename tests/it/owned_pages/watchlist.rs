@@ -165,7 +165,7 @@ fn names_of_a_day_are_in_the_order_of_hour_and_score() {
 }
 
 #[test]
-fn the_summary_leaves_out_what_is_not_there() {
+fn the_summary_leaves_out_zeros() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "api");
     ann.post("/watchlist/add", &[("names", "fresh.com")]);
