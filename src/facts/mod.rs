@@ -56,6 +56,8 @@ pub struct Choices {
     pub currency: Option<Currency>,
     /// Whether rows of one key remain apart, as those of a name that was sold twice; by default, they are merged.
     pub keeps_repeats: bool,
+    /// Whether the report lists all refusals and not only the first.
+    pub lists_all: bool,
 }
 
 /// The facts of a row.

@@ -96,6 +96,7 @@ pub(crate) fn rows(
     let shown = |at: usize| table.headers[at].shown.as_str();
     let mut report =
         Report::new(KeyColumn { header: shown(columns.key.0).to_owned(), kind: columns.key.1 });
+    report.lists_all = choices.lists_all;
     let Decisions { facts, as_of } = decide(table, &columns, choices, &mut report)?;
     report.read = facts.iter().map(|(at, column, _)| ReadColumn::new(shown(*at), column)).collect();
     report.ignored = columns.ignored.clone();

@@ -35,6 +35,8 @@ pub struct Report {
     pub dropped: Vec<String>,
     /// Columns that are not read until something is chosen.
     pub ambiguous: Vec<AmbiguousColumn>,
+    #[serde(skip)]
+    pub(crate) lists_all: bool,
 }
 
 /// A row, or a cell of a row, that was not used.
@@ -113,6 +115,7 @@ impl Report {
             ignored: Vec::new(),
             dropped: Vec::new(),
             ambiguous: Vec::new(),
+            lists_all: false,
         }
     }
 
@@ -127,7 +130,7 @@ impl Report {
     }
 
     fn list(&mut self, refusal: Refusal) {
-        if self.refused.len() < LISTED_MAX {
+        if self.lists_all || self.refused.len() < LISTED_MAX {
             self.refused.push(refusal);
         }
     }

@@ -15,6 +15,7 @@ pub mod fact_topic;
 pub mod facts;
 pub mod feed_limits;
 pub mod filter_words;
+pub mod imports;
 pub mod marks;
 pub mod portfolio;
 pub mod receipt;

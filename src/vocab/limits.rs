@@ -84,6 +84,8 @@ pub const ENTRIES_OFFSET_MAX: u32 = WATCHES_MAX;
 pub const STALE_AFTER_HOURS: i64 = 48;
 /// Default days for which a name is catchable after its effective release.
 pub const CATCH_DAYS_DEFAULT: u16 = 5;
+/// Maximum rows of a file of claims. The page that shows them before they are saved holds them all.
+pub const IMPORT_ROWS_MAX: usize = 5_000;
 /// Maximum claims of an account.
 pub const CLAIMS_MAX: u32 = 100_000;
 /// Maximum names on a watchlist.
