@@ -67,7 +67,7 @@ impl World {
 }
 
 /// Every form that changes something, with valid fields.
-const FORMS: [(&str, &str); 35] = [
+const FORMS: [(&str, &str); 37] = [
     ("/account/facts", ""),
     ("/account/facts/mapping", "fingerprint=0011223344556677&column=domain&column=a.b"),
     ("/account/facts/remove", "source=a"),
@@ -100,12 +100,14 @@ const FORMS: [(&str, &str); 35] = [
     ("/searches/{search}/delete", ""),
     ("/portfolio/new", "domain=a.com&status=lost"),
     ("/portfolio/currency", "currency=EUR"),
+    ("/portfolio/import", ""),
+    ("/portfolio/import/save", ""),
     ("/portfolio/{claim}", "status=lost"),
     ("/portfolio/{claim}/delete", ""),
     ("/alerts/{rule}/nowhere", ""),
 ];
 /// Every page of user data.
-const PAGES: [&str; 12] = [
+const PAGES: [&str; 13] = [
     "/account/facts",
     "/watchlist",
     "/alerts",
@@ -116,6 +118,7 @@ const PAGES: [&str; 12] = [
     "/searches/{search}/delete",
     "/portfolio",
     "/portfolio/currency",
+    "/portfolio/import",
     "/portfolio/{claim}",
     "/portfolio/{claim}/delete",
 ];

@@ -770,7 +770,7 @@ fn varies(response: &Response, name: &str) -> bool {
 }
 
 /// Public pages and pages of an account.
-const PAGES: [&str; 30] = [
+const PAGES: [&str; 31] = [
     "/",
     "/search",
     "/search?q=harbor",
@@ -796,6 +796,7 @@ const PAGES: [&str; 30] = [
     "/portfolio",
     "/portfolio/new",
     "/portfolio/currency",
+    "/portfolio/import",
     "/account",
     "/account/plan",
     "/account/security",

@@ -28,7 +28,7 @@ const GONE: Notice = Notice::new("gone", "These facts were already removed.");
 const MAPPED: Notice = Notice::new("mapped", "Saved. Choose the file again to add it.");
 const NOTICES: [Notice; 3] = [REMOVED, GONE, MAPPED];
 /// Orders of day and month, with the empty choice.
-const DATE_ORDERS: [(&str, &str); 3] = [
+pub(crate) const DATE_ORDERS: [(&str, &str); 3] = [
     ("", "As the file shows"),
     ("dmy", "Day first (31/12/2026)"),
     ("mdy", "Month first (12/31/2026)"),
@@ -68,7 +68,11 @@ pub async fn add(
     }
 }
 
-fn choices(fields: &Fields) -> Result<Choices, ApiError> {
+/// Reads the choices of a form with a file.
+///
+/// # Errors
+/// 400 for an unknown order or currency.
+pub(crate) fn choices(fields: &Fields) -> Result<Choices, ApiError> {
     let date_order = match fields.text("date_order") {
         "" => None,
         order => Some(

@@ -1,8 +1,8 @@
 //! Account pages: sign-up, login, logout and the account settings.
 
 mod api_key;
+pub(crate) mod facts;
 mod keys;
-mod facts;
 mod login;
 mod mail;
 mod mailed_links;

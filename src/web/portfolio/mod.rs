@@ -2,6 +2,7 @@
 
 mod currency;
 mod form;
+mod import;
 mod page;
 mod summary;
 
@@ -11,7 +12,7 @@ use axum::Router;
 use axum::extract::{FromRequestParts, RawQuery, State};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use maud::Markup;
 
 use crate::Web;
@@ -46,12 +47,14 @@ use summary::{GroupBy, HowSoon, KnownName, Summary};
 /// Path of the page.
 const PATH: &str = "/portfolio";
 const CURRENCY_PATH: &str = "/portfolio/currency";
+const IMPORT_PATH: &str = "/portfolio/import";
 
 const ADDED: Notice = Notice::new("added", "Claim added.");
 const SAVED: Notice = Notice::new("saved", "Claim saved.");
 const REMOVED: Notice = Notice::new("removed", "Claim deleted.");
 const CURRENCY_SAVED: Notice = Notice::new("currency", "Currency and rates saved.");
-const NOTICES: [Notice; 4] = [ADDED, SAVED, REMOVED, CURRENCY_SAVED];
+const IMPORTED: Notice = Notice::new("imported", "The file is imported.");
+const NOTICES: [Notice; 5] = [ADDED, SAVED, REMOVED, CURRENCY_SAVED, IMPORTED];
 
 /// Fields with prices, and their labels.
 const PRICES: [(&str, &str); 5] = [
@@ -67,6 +70,8 @@ pub fn routes() -> Router<Web> {
     Router::new()
         .route(PATH, get(list_claims))
         .route("/portfolio/new", get(new_claim).post(add))
+        .route(IMPORT_PATH, get(import::show).post(import::preview))
+        .route("/portfolio/import/save", post(import::save))
         .route(CURRENCY_PATH, get(currency::show).post(currency::save))
         .route("/portfolio/{id}", get(show_claim).post(save))
         .route("/portfolio/{id}/delete", get(confirm_delete).post(remove))

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::form::ClaimForm;
 use super::summary::{Counted, GroupBy, Summary, Sums, difference, status_word};
-use super::{CURRENCY_PATH, ClaimsPage, EditorPage, NOTICES, PATH, PRICES, Period};
+use super::{CURRENCY_PATH, ClaimsPage, EditorPage, IMPORT_PATH, NOTICES, PATH, PRICES, Period};
 use crate::accounts::{Claim, Commission, MoneySettings, Price, UserData};
 use crate::components::Column::{self, Hidden, Number, Text};
 use crate::components::{
@@ -59,8 +59,11 @@ pub fn show(member: &LoggedIn, list: &ClaimsPage, query: Option<&str>) -> Markup
                     h1 { "Portfolio" }
                     @if has_claims {
                         div.buttons {
-                            (menu("Export", csv(member.caller.plan, &csv_address)))
-                            a.button.quiet href=(CURRENCY_PATH) { "Currency" }
+                            (menu("More", html! {
+                                a.button.quiet href=(IMPORT_PATH) { "Import a file" }
+                                (csv(member.caller.plan, &csv_address))
+                                a.button.quiet href=(CURRENCY_PATH) { "Currency" }
+                            }))
                             a.button href="/portfolio/new" { "Add claim" }
                         }
                     }
@@ -75,7 +78,7 @@ pub fn show(member: &LoggedIn, list: &ClaimsPage, query: Option<&str>) -> Markup
                     div.panel.empty {
                         h2 { "Track your backorders" }
                         p { "Add a claim for each name you try to catch, with its outcome, cost and sale. You will see which venues, TLDs and alert rules pay off." }
-                        p { a.button href="/portfolio/new" { "Add your first claim" } }
+                        p { a.button href="/portfolio/new" { "Add your first claim" } " " a.button.quiet href=(IMPORT_PATH) { "Import a file" } }
                     }
                 }
             },

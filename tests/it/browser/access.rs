@@ -32,7 +32,7 @@ pub const OPEN: [(&str, &str); 20] = [
 ];
 
 /// Pages of a user with rules, names and claims.
-pub const OWN: [(&str, &str); 17] = [
+pub const OWN: [(&str, &str); 18] = [
     ("dossier-watched", "/domain/harborlight.com"),
     (
         "drops-facts",
@@ -48,6 +48,7 @@ pub const OWN: [(&str, &str); 17] = [
     ("alerts", "/alerts"),
     ("alert-new", "/alerts/new"),
     ("portfolio", "/portfolio"),
+    ("portfolio-import", "/portfolio/import"),
     ("portfolio-currency", "/portfolio/currency"),
     ("portfolio-new", "/portfolio/new?domain=harborlight.com"),
     ("account", "/account"),

@@ -387,6 +387,59 @@ fn periods_are_chosen_in_words() {
 }
 
 #[test]
+fn a_file_of_a_registrar_is_shown_before_it_is_saved_and_comes_twice_without_harm() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "api");
+    ann.add_claim("solar.com", &[("status", "caught"), ("renewal", "9")]);
+    let file = "Domain Name,Expiration Date,Auto-renew,Status,Renewal Price,Admin Email\n\
+                solar.com,2027-01-26,On,Active,$ 22.99,secret@example.com\n\
+                fresh.com,2026-04-02,On,Active,$ 11.99,secret@example.com\n\
+                shop.a.com,2026-04-02,On,Active,,\n\
+                teapots.net,soon,On,Active,12.50,\n";
+    let currency = [("currency", "EUR")];
+    let page = ann.upload("/portfolio/import", &currency, file);
+    page.assert_says(200, "2 names to add 1 name to complete 1 name not read");
+    page.assert_says(200, "4 whole row ");
+    page.assert_says(200, "5 Expiration Date ");
+    page.assert_says(200, "12.50 EUR");
+    page.assert_lacks("secret@example.com");
+    ann.get("/portfolio").assert_lacks("fresh.com");
+
+    let rows = between(&page.text, "name=\"file\" value=\"", "\"").replace("&quot;", "\"");
+    ann.upload("/portfolio/import/save", &[], &rows).assert_goes_to("/portfolio?notice=imported");
+    let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
+    let mut claims = || api.get("/api/v1/portfolio").json()["claims"].clone();
+    let saved = claims();
+    let of = |name: &str| {
+        let mut rows = saved.as_array().expect("claims").iter();
+        rows.find(|it| it["domain"] == name).expect("a claim")
+    };
+    // What was entered stays, and what was missing is added.
+    let solar = of("solar.com");
+    assert_eq!((&solar["status"], &solar["renewalUsd"]), (&json!("caught"), &json!(9)));
+    assert_eq!(
+        (&solar["renewsOn"], &solar["registrar"]),
+        (&json!("2027-01-26"), &json!("GoDaddy"))
+    );
+    let fresh = of("fresh.com");
+    assert_eq!((&fresh["status"], &fresh["renewalUsd"]), (&json!("registered"), &json!(11.99)));
+    let teapots = json!({"renewal": {"amount": 12.5, "currency": "EUR"}});
+    assert_eq!(of("teapots.net")["otherAmounts"], teapots);
+
+    let again = ann.upload("/portfolio/import", &currency, file);
+    again.assert_says(200, "3 names as in your portfolio 1 name not read");
+    again.assert_says(200, "Your portfolio has all of it already.");
+    ann.upload("/portfolio/import/save", &[], &rows).assert_goes_to("/portfolio?notice=imported");
+    assert_eq!(claims(), saved);
+
+    ann.upload("/portfolio/import", &currency, "Target,URL Rating,Domain Rating\na.com/,1,2\n")
+        .assert_says(400, "Has no column with days of renewal, costs or sales.");
+    ann.upload("/portfolio/import", &[("currency", "euro")], file).assert_says(400, "such as EUR");
+    ann.upload("/portfolio/import/save", &[], "[{\"domain\": \"-\"}]")
+        .assert_says(400, "choose the file again");
+}
+
+#[test]
 fn a_form_that_is_sent_twice_adds_one_claim() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "free");
