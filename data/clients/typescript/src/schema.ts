@@ -93,7 +93,7 @@ export interface paths {
         };
         /**
          * Your backorder claims as CSV
-         * @description Columns: id, domain, tld, status, registrar, acquired_price_usd, resale_price_usd, sold_at, reported_at, updated_at, user_notes, bid_usd, venue, renews_on, renewal_usd.
+         * @description Columns: id, domain, tld, status, registrar, acquired_price_usd, resale_price_usd, sold_at, reported_at, updated_at, user_notes, bid_usd, venue, renews_on, renewal_usd, other_acquired_price, other_resale_price, other_bid, other_renewal, commission, sold_venue.
          */
         get: operations["exportPortfolio"];
         put?: never;
@@ -1629,6 +1629,25 @@ export interface components {
              */
             total: number;
         };
+        /** @description An amount in the currency in which it was entered. */
+        Amount: {
+            /** Format: double */
+            amount: number;
+            /** @description ISO 4217 code. */
+            currency: string;
+        };
+        /**
+         * @description An amount in any currency. It has at most the decimals of its currency.
+         * @example {
+         *       "amount": 12.5,
+         *       "currency": "EUR"
+         *     }
+         */
+        AmountBody: {
+            /** Format: double */
+            amount: number;
+            currency: string;
+        };
         /** @description The endpoints of the API. */
         ApiIndex: {
             /** @description How to authenticate. */
@@ -2125,9 +2144,21 @@ export interface components {
              * @description The bid, which is not a cost until the name is won.
              */
             bidUsd: number | null;
+            /** @description Commission as an amount; absent if it is a share. */
+            commission?: components["schemas"]["Amount"];
+            /**
+             * Format: double
+             * @description Share of the price that the venue of the sale kept.
+             */
+            commissionPercent?: number;
             domain: string;
             /** Format: int64 */
             id: number;
+            /**
+             * @description Amounts that were entered in other currencies than the US dollar, as entered. Their members with `Usd`
+             *     are null.
+             */
+            otherAmounts?: components["schemas"]["OtherAmounts"];
             registrar: string | null;
             /**
              * Format: double
@@ -2142,6 +2173,8 @@ export interface components {
             resalePriceUsd: number | null;
             /** Format: date-time */
             soldAt: string | null;
+            /** @description Where the name was sold. */
+            soldVenue?: string;
             status: components["schemas"]["ClaimStatus"];
             tld: string;
             /** @description Its Unicode form; equal to the name unless it is an IDN. */
@@ -2172,8 +2205,15 @@ export interface components {
             alertRuleId?: number | null;
             /** Format: double */
             bidUsd?: number | null;
+            commission?: components["schemas"]["AmountBody"] | null;
+            /**
+             * Format: double
+             * @description Only with status `sold`, as `commission` and `soldVenue`.
+             */
+            commissionPercent?: number | null;
             /** Format: domain */
             domain: string;
+            otherAmounts?: components["schemas"]["OtherAmountsBody"] | null;
             registrar?: string | null;
             /** Format: double */
             renewalUsd?: number | null;
@@ -2186,6 +2226,7 @@ export interface components {
              * @description Only with status `sold`. Defaults to now.
              */
             soldAt?: string | null;
+            soldVenue?: string | null;
             status: components["schemas"]["ClaimStatus"];
             userNotes?: string | null;
             venue?: string | null;
@@ -2207,6 +2248,13 @@ export interface components {
             alertRuleId?: number | null;
             /** Format: double */
             bidUsd?: number | null;
+            commission?: components["schemas"]["AmountBody"] | null;
+            /**
+             * Format: double
+             * @description Replaces `commission`.
+             */
+            commissionPercent?: number | null;
+            otherAmounts?: components["schemas"]["OtherAmountsBody"] | null;
             registrar?: string | null;
             /** Format: double */
             renewalUsd?: number | null;
@@ -2216,6 +2264,7 @@ export interface components {
             resalePriceUsd?: number | null;
             /** Format: date-time */
             soldAt?: string | null;
+            soldVenue?: string | null;
             status?: components["schemas"]["ClaimStatus"];
             userNotes?: string | null;
             venue?: string | null;
@@ -3249,6 +3298,28 @@ export interface components {
          * @enum {string}
          */
         Order: "asc" | "desc";
+        /** @description Amounts in other currencies than the US dollar. */
+        OtherAmounts: {
+            acquiredPrice?: components["schemas"]["Amount"];
+            bid?: components["schemas"]["Amount"];
+            renewal?: components["schemas"]["Amount"];
+            resalePrice?: components["schemas"]["Amount"];
+        };
+        /**
+         * @description Amounts in other currencies than the US dollar, each instead of the member with `Usd`.
+         * @example {
+         *       "bid": {
+         *         "amount": 12.5,
+         *         "currency": "EUR"
+         *       }
+         *     }
+         */
+        OtherAmountsBody: {
+            acquiredPrice?: components["schemas"]["AmountBody"] | null;
+            bid?: components["schemas"]["AmountBody"] | null;
+            renewal?: components["schemas"]["AmountBody"] | null;
+            resalePrice?: components["schemas"]["AmountBody"] | null;
+        };
         /** @description Outcomes of a suffix by month of release. */
         OutcomeHistory: {
             /**
@@ -5582,7 +5653,7 @@ export interface operations {
                  */
                 stage?: ("redemption" | "pending-delete" | "catchable" | "released")[];
                 /**
-                 * @description `lifecycle`: catchable first, then pending delete, redemption, released. `dqs`: highest first. `added`: newest first. `release`: soonest first. `bid`: highest first.
+                 * @description `lifecycle`: catchable first, then pending delete, redemption, released; within each as `release`. `dqs`: highest first. `added`: newest first. `release`: soonest first, then by score. `bid`: highest first.
                  * @example dqs
                  */
                 sort?: "lifecycle" | "name" | "dqs" | "added" | "release" | "bid" | "venue";
@@ -8950,7 +9021,7 @@ export interface operations {
                  */
                 stage?: ("redemption" | "pending-delete" | "catchable" | "released")[];
                 /**
-                 * @description `lifecycle`: catchable first, then pending delete, redemption, released. `dqs`: highest first. `added`: newest first. `release`: soonest first. `bid`: highest first.
+                 * @description `lifecycle`: catchable first, then pending delete, redemption, released; within each as `release`. `dqs`: highest first. `added`: newest first. `release`: soonest first, then by score. `bid`: highest first.
                  * @example dqs
                  */
                 sort?: "lifecycle" | "name" | "dqs" | "added" | "release" | "bid" | "venue";

@@ -102,6 +102,20 @@ class AlertFilterBody(TypedDict):
     typo: NotRequired[Literal['none', 'only'] | None]
 
 
+class Amount(TypedDict):
+    """An amount in the currency in which it was entered."""
+
+    amount: float
+    currency: str
+
+
+class AmountBody(TypedDict):
+    """An amount in any currency. It has at most the decimals of its currency."""
+
+    amount: float
+    currency: str
+
+
 class Appraisal2(TypedDict):
     """The score of a name, or the reason why the text is not a name."""
 
@@ -542,6 +556,24 @@ ModelTest = TypedDict(
         'n': int,
     },
 )
+
+
+class OtherAmounts(TypedDict):
+    """Amounts in other currencies than the US dollar."""
+
+    acquiredPrice: NotRequired[Amount]
+    bid: NotRequired[Amount]
+    renewal: NotRequired[Amount]
+    resalePrice: NotRequired[Amount]
+
+
+class OtherAmountsBody(TypedDict):
+    """Amounts in other currencies than the US dollar, each instead of the member with `Usd`."""
+
+    acquiredPrice: NotRequired[AmountBody | None]
+    bid: NotRequired[AmountBody | None]
+    renewal: NotRequired[AmountBody | None]
+    resalePrice: NotRequired[AmountBody | None]
 
 
 OutcomeModel = TypedDict(
@@ -1312,14 +1344,18 @@ class Claim(TypedDict):
     acquiredPriceUsd: float | None
     alertRule: NotRequired[Attribution]
     bidUsd: float | None
+    commission: NotRequired[Amount]
+    commissionPercent: NotRequired[float]
     domain: str
     id: int
+    otherAmounts: NotRequired[OtherAmounts]
     registrar: str | None
     renewalUsd: float | None
     renewsOn: str | None
     reportedAt: str
     resalePriceUsd: float | None
     soldAt: str | None
+    soldVenue: NotRequired[str]
     status: Literal['attempted', 'caught', 'registered', 'lost', 'sold']
     tld: str
     unicode: str
@@ -1334,12 +1370,16 @@ class ClaimBody(TypedDict):
     acquiredPriceUsd: NotRequired[float | None]
     alertRuleId: NotRequired[int | None]
     bidUsd: NotRequired[float | None]
+    commission: NotRequired[AmountBody | None]
+    commissionPercent: NotRequired[float | None]
     domain: str
+    otherAmounts: NotRequired[OtherAmountsBody | None]
     registrar: NotRequired[str | None]
     renewalUsd: NotRequired[float | None]
     renewsOn: NotRequired[str | None]
     resalePriceUsd: NotRequired[float | None]
     soldAt: NotRequired[str | None]
+    soldVenue: NotRequired[str | None]
     status: Literal['attempted', 'caught', 'registered', 'lost', 'sold']
     userNotes: NotRequired[str | None]
     venue: NotRequired[str | None]
@@ -1351,11 +1391,15 @@ class ClaimPatchBody(TypedDict):
     acquiredPriceUsd: NotRequired[float | None]
     alertRuleId: NotRequired[int | None]
     bidUsd: NotRequired[float | None]
+    commission: NotRequired[AmountBody | None]
+    commissionPercent: NotRequired[float | None]
+    otherAmounts: NotRequired[OtherAmountsBody | None]
     registrar: NotRequired[str | None]
     renewalUsd: NotRequired[float | None]
     renewsOn: NotRequired[str | None]
     resalePriceUsd: NotRequired[float | None]
     soldAt: NotRequired[str | None]
+    soldVenue: NotRequired[str | None]
     status: NotRequired[Literal['attempted', 'caught', 'registered', 'lost', 'sold']]
     userNotes: NotRequired[str | None]
     venue: NotRequired[str | None]
