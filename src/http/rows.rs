@@ -615,6 +615,7 @@ mod tests {
                     other_tlds: 12,
                     drop_count: 2,
                     listed_at: "2026-03-16T01:02:03.045Z".parse().expect("an instant"),
+                    first_batch: 1,
                     popularity_rank: ListRank::new(12_345),
                     suffix_rank: SuffixRank::from_tenths(4),
                     typo_of: None,

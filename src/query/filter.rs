@@ -268,6 +268,8 @@ pub struct DropConditions {
     pub expected_taken: Option<ExpectedTaken>,
     /// The first list with the drop is newer than this batch.
     pub after_batch: Option<u64>,
+    /// The first list with the drop is not newer than this batch.
+    pub through_batch: Option<u64>,
     pub facts: Vec<FactCondition>,
 }
 

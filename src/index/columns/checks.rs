@@ -29,7 +29,7 @@ use crate::vocab::expected_taken::ExpectedTaken;
 use crate::vocab::popularity::ListRank;
 use crate::vocab::release_time::SecondOfDay;
 use crate::vocab::suffix_rank::SuffixRank;
-use dropdex_query::filter::{Adult, DayRange, Filter, ReadingFilter, ReleaseRange};
+use dropdex_query::filter::{Adult, DayRange, DropConditions, Filter, ReadingFilter, ReleaseRange};
 
 /// Words between two checks of the time budget while texts are read.
 const WORDS_PER_LOOK: usize = 64;
@@ -216,15 +216,16 @@ pub struct DropChecks<'a> {
 impl<'a> DropChecks<'a> {
     /// Resolves a filter.
     pub fn new(columns: DropColumns<'a>, filter: &Filter) -> DropChecks<'a> {
-        let (since, after) = (filter.drop.listed_since, filter.drop.after_batch);
-        let is_open = since.is_none() && after.is_none();
+        let DropConditions { listed_since, after_batch, through_batch, .. } = filter.drop;
+        let batches = (after_batch, through_batch);
+        let is_open = listed_since.is_none() && batches == (None, None);
         DropChecks {
             columns,
             name: NameChecks::new(filter, columns.beside.tlds),
             properties: PropertyTests::new(filter, columns.properties),
             dropped: raw_range(filter.drop.dropped).map(|days| columns.drop_days.test(days, &[])),
             release: ReleaseTest::new(columns, filter.drop.release),
-            lists: (!is_open).then(|| columns.first_batches.newer_than(since, after)),
+            lists: (!is_open).then(|| columns.first_batches.accepted(listed_since, batches)),
             max_rank: filter.drop.max_rank,
             max_suffix_rank: filter.drop.max_suffix_rank,
             expected_taken: filter.drop.expected_taken,

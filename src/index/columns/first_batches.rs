@@ -129,12 +129,18 @@ impl FirstBatches {
     }
 
     /// Returns for each batch, by its number minus one, whether it was observed at or after `since`
-    /// and has a number above `after`.
-    pub fn newer_than(&self, since: Option<UnixMs>, after: Option<u64>) -> Vec<bool> {
-        let is_newer = |(number, at): (u64, &UnixMs)| {
-            since.is_none_or(|since| *at >= since) && after.is_none_or(|after| number > after)
+    /// and has a number above `after` and up to `through`.
+    pub fn accepted(
+        &self,
+        since: Option<UnixMs>,
+        (after, through): (Option<u64>, Option<u64>),
+    ) -> Vec<bool> {
+        let is_accepted = |(number, at): (u64, &UnixMs)| {
+            since.is_none_or(|since| *at >= since)
+                && after.is_none_or(|after| number > after)
+                && through.is_none_or(|through| number <= through)
         };
-        (1..).zip(&self.observed).map(is_newer).collect()
+        (1..).zip(&self.observed).map(is_accepted).collect()
     }
 
     /// Returns for each batch, by its number minus one, whether it was observed at this instant.

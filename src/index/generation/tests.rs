@@ -306,6 +306,9 @@ impl Pair<'_> {
         if made.below(8) == 0 {
             filter.drop.after_batch = Some(1 + made.below(6) as u64);
         }
+        if made.below(8) == 0 {
+            filter.drop.through_batch = Some(1 + made.below(6) as u64);
+        }
         if made.below(6) == 0 {
             filter.label.digits = Some(Digits::None);
         }

@@ -523,6 +523,7 @@ impl Layer {
             other_tlds: self.drops_by_rank.other_tlds(doc),
             drop_count: self.drops_by_rank.drops(doc),
             listed_at: self.listed_at(doc),
+            first_batch: self.drops_by_rank.first_batches().number(doc),
             popularity_rank: self.drops_by_rank.popularity().best(doc),
             suffix_rank: self.suffix_ranks().of(doc),
             typo_of: self.typo_of(doc, known.label, signals.kind),

@@ -119,6 +119,9 @@ pub struct DropRow<'a> {
     /// When the list that first had the drop was observed.
     #[schema(value_type = String, format = DateTime)]
     pub listed_at: UnixMs,
+    /// Number of that list.
+    #[schema(ignore)]
+    pub first_batch: u32,
     /// Best rank on the popularity lists in the data; `null` for a name on none.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000, required)]
     pub popularity_rank: Option<ListRank>,
