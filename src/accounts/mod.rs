@@ -4,7 +4,7 @@
 //!
 //! | layer | files |
 //! | --- | --- |
-//! | one file per resource: requests as meant, the decision on them, `Store` methods | `api_keys`, `claims`, `feeds`, `watches`, `watch_alerts`, `changes`, `votes`, `hidden`, `rules`, `searches`, `matches`, `deliveries`, `undo`, `verification`, `sample`, `facts`, `sessions`, `profile`, `idempotency`, `ceilings`, `admin`, `audit` |
+//! | one file per resource: requests as meant, the decision on them, `Store` methods | `api_keys`, `claims`, `feeds`, `watches`, `watch_alerts`, `changes`, `votes`, `hidden`, `rules`, `searches`, `matches`, `deliveries`, `undo`, `verification`, `visits`, `sample`, `facts`, `sessions`, `profile`, `idempotency`, `ceilings`, `admin`, `audit` |
 //! | the durable store: decide, append, apply; snapshots | `store` |
 //! | changes as the journal stores them | `event` |
 //! | stored data and its collections | `data`, and values such as `email` and `keys` |
@@ -51,6 +51,7 @@ mod tests;
 mod token;
 mod undo;
 mod verification;
+mod visits;
 mod votes;
 mod watch_alerts;
 mod watches;
@@ -80,6 +81,7 @@ pub use data::money::MoneySettings;
 pub use data::nodes::{Lead, Nodes, Publication};
 pub use data::rules::{Channel, Rule, WebhookSecret};
 pub use data::searches::SavedSearch;
+pub use data::visits::Visit;
 pub use data::watch_alerts::{EntryAlerts, Quiet, WatchAlerts, WatchSender};
 pub use data::watches::{WatchDetails, WatchEntry, WatchRow};
 pub use deliveries::{ClosedChannel, PendingDelivery};

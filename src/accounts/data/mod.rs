@@ -22,6 +22,7 @@ pub mod rules;
 pub mod sample;
 pub mod searches;
 pub mod sorted;
+pub mod visits;
 pub mod votes;
 pub mod watch_alerts;
 pub mod watches;
@@ -43,6 +44,7 @@ use money::MoneySettings;
 use responses::Responses;
 use rules::{Channel, Rule, Rules};
 use searches::{SavedSearch, Searches};
+use visits::Visit;
 use votes::Votes;
 use watch_alerts::{EntryAlerts, WatchSender};
 use watches::{WatchDetails, WatchEntry, Watches};
@@ -61,6 +63,8 @@ pub struct UserData {
     /// The chosen columns of the drop list; `None` for the default ones.
     pub(super) columns: Option<Columns>,
     pub(super) money: MoneySettings,
+    /// The current or last visit of the drop list.
+    pub(super) visit: Option<Visit>,
     /// The latest UTC day with test messages, and the number of messages.
     pub(super) tests: Option<(Day, u32)>,
     /// Settings and channels of watch alerts; `None` until the owner has saved them.
@@ -213,6 +217,11 @@ impl UserData {
     /// Returns the chosen columns of the drop list; `None` for the default ones.
     pub fn columns(&self) -> Option<&Columns> {
         self.columns.as_ref()
+    }
+
+    /// Returns the current or last visit of the drop list.
+    pub fn visit(&self) -> Option<Visit> {
+        self.visit
     }
 
     /// Returns the account's own vote on a name.

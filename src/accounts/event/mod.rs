@@ -28,6 +28,7 @@ use super::data::nodes::{Lead, Publication};
 use super::data::responses::KeptResponse;
 use super::data::rules::{Channel, Rule};
 use super::data::searches::SavedSearch;
+use super::data::visits::Visit;
 use super::data::watch_alerts::WatchSettings;
 use super::data::watches::WatchRow;
 use super::email::Email;
@@ -207,6 +208,8 @@ table! {
             1 account: AccountId, 2 at: UnixMs;
             3 changes: Vec<WatchedChange>, 4 messages: Vec<RecordedChanges>,
         }
+        /// A visit of the drop list began, or its names were marked as seen.
+        42 ListVisited { 1 account: AccountId, 2 visit: Visit; }
     }
 }
 

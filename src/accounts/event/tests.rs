@@ -463,12 +463,8 @@ fn every() -> Vec<(&'static str, Transaction)> {
     all.extend(
         sample().into_iter().chain(facts()).map(|(name, event)| (name, Transaction(vec![event]))),
     );
-    all.extend(
-        actions()
-            .into_iter()
-            .chain(amounts())
-            .map(|(name, event)| (name, Transaction(vec![event]))),
-    );
+    let later = actions().into_iter().chain(amounts()).chain(visits());
+    all.extend(later.map(|(name, event)| (name, Transaction(vec![event]))));
     all
 }
 
@@ -533,6 +529,15 @@ fn actions() -> Named {
         ("session, named", named),
         ("changes, told", told),
     ]
+}
+
+/// Events of visits of the list.
+fn visits() -> Named {
+    let visited = |since| Event::ListVisited {
+        account: ACCOUNT,
+        visit: Visit { began: at(9), batch: 0x0304, since },
+    };
+    vec![("visit", visited(None)), ("later visit", visited(Some((at(8), 0x0203))))]
 }
 
 #[test]

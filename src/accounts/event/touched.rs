@@ -94,6 +94,7 @@ impl Event {
             | Event::ActionBegan { account, .. }
             | Event::ActionUndone { account, .. }
             | Event::ChangesTold { account, .. }
+            | Event::ListVisited { account, .. }
             | Event::WatchAlertsSet { account, .. } => account,
         };
         keys.push(key(&Dependency::Account(account)));

@@ -23,6 +23,7 @@ use std::sync::{Arc, PoisonError, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use chrono::DateTime;
+use rustc_hash::FxHashMap;
 use tokio::sync::{Mutex, Notify};
 
 use super::ceilings::{self, Ceilings};
@@ -95,6 +96,8 @@ pub struct Inner {
     pub(super) matching: Mutex<()>,
     /// Held while changes of watched names are recorded.
     pub(super) watching: Mutex<()>,
+    /// When each account last requested the drop list.
+    pub(super) visiting: std::sync::Mutex<FxHashMap<AccountId, UnixMs>>,
     pub(super) wakes: Wakes,
     plans: Plans,
     /// Limits of bytes and write rates; `None` outside of servers.
@@ -257,6 +260,7 @@ impl Store {
             last_day: AtomicU16::new(0),
             matching: Mutex::default(),
             watching: Mutex::default(),
+            visiting: std::sync::Mutex::default(),
             wakes,
             ceilings: limits.map(|limits| Ceilings::new(limits, &plans)),
             plans,

@@ -30,6 +30,7 @@ use crate::data::fields::{NEWER, codec, put_with_length, row, take_numbered};
 use crate::data::money::MoneySettings;
 use crate::data::nodes::Nodes;
 use crate::data::rules::Channel;
+use crate::data::visits::Visit;
 use crate::data::watch_alerts::{WatchSender, WatchSettings};
 use crate::email::Email;
 use crate::event::{EventError, Transaction};
@@ -143,13 +144,14 @@ struct AccountRow {
     tests: Option<(Day, u32)>,
     watch_alerts: Option<WatchSettings>,
     money: MoneySettings,
+    visit: Option<Visit>,
 }
 
 row!(AccountRow {
     1 id, 2 email, 3 plan, 4 created
 } optional {
     5 password, 6 disabled, 7 noted, 8 unverified, 9 telegram_chat, 10 columns, 11 tests,
-    12 watch_alerts, 13 money
+    12 watch_alerts, 13 money, 14 visit
 });
 
 /// The outbox of a rule without its deliveries.
@@ -427,6 +429,7 @@ impl AccountRow {
             tests: data.tests,
             watch_alerts: data.watch_sender.as_ref().map(WatchSender::settings),
             money: data.money.clone(),
+            visit: data.visit,
         }
     }
 
@@ -438,7 +441,7 @@ impl AccountRow {
         let telegram_chat = self.telegram_chat;
         account.access = Arc::new(Access { address, telegram_chat, ..Access::default() });
         let data = Arc::make_mut(&mut account.data);
-        (data.columns, data.tests) = (self.columns, self.tests);
+        (data.columns, data.tests, data.visit) = (self.columns, self.tests, self.visit);
         data.watch_sender = self.watch_alerts.map(WatchSender::new);
         data.money = self.money;
         account

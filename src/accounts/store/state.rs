@@ -267,6 +267,9 @@ impl State {
             Event::PreferencesSet { account, chat, columns, money } => {
                 self.set_preferences(account, chat, columns, money);
             }
+            Event::ListVisited { account, visit } => {
+                self.change_data(account, |data| data.visit = Some(visit));
+            }
             Event::ClaimPut { account, claim } => self.change_data(account, |data| {
                 data.responses.expire(claim.updated_at);
                 data.claims.put(*claim);

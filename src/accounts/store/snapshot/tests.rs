@@ -12,6 +12,7 @@ use crate::data::responses::KeptResponse;
 use crate::data::rules::{Rule, WebhookSecret};
 use crate::data::sample::Sample;
 use crate::data::searches::SavedSearch;
+use crate::data::visits::Visit;
 use crate::data::watch_alerts::{EntryAlerts, Quiet, WatchAlerts};
 use crate::data::watches::{WatchDetails, WatchEntry, WatchRow};
 use crate::fixtures::{self, at, day, name, rule, stored_key};
@@ -137,6 +138,7 @@ fn the_bytes_of_a_snapshot_never_change() {
         ("sample", sampled()),
         ("facts", with_facts(4)),
         ("actions", acted()),
+        ("visits", visited()),
     ];
     let ours: String = all.into_iter().map(line).collect();
     assert_eq!(ours, include_str!("../../../../tests/golden/accounts-snapshot-0.1.hex"));
@@ -359,6 +361,24 @@ fn acted() -> Frozen {
         actions.record(id(8), Changed { key, before, after });
     }
     frozen(vec![Arc::new(full)])
+}
+
+/// An account that visited the list.
+fn visited() -> Frozen {
+    let mut full = Arc::unwrap_or_clone(account(9, Vec::new(), Vec::new()));
+    let data = Arc::make_mut(&mut full.data);
+    data.visit = Some(Visit { began: at(9), batch: 8, since: Some((at(3), 7)) });
+    frozen(vec![Arc::new(full)])
+}
+
+#[test]
+fn visits_round_trip() {
+    let state = visited();
+    let read = load(&chunks(&state)).expect("sound");
+    assert_eq!(
+        read.account(AccountId(9)).map(|it| &it.data),
+        state.accounts.get(&AccountId(9)).map(|it| &it.data)
+    );
 }
 
 #[test]
