@@ -1,11 +1,11 @@
-//! `/searches`: saved searches. Opening one leads to the list of drops and marks its names as seen.
+//! `/searches`: saved searches. Opening one leads to the list of drops.
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{FromRequestParts, RawQuery, State as WebState};
 use axum::http::request::Parts;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{Redirect, Response};
 use axum::routing::get;
 use maud::{Markup, html};
 
@@ -13,6 +13,7 @@ use crate::Web;
 use crate::accounts::{SavedSearch, SearchPatch};
 use crate::components::Column::{Hidden, Number, Text};
 use crate::components::{self, Column, total};
+use crate::drops::new;
 use crate::drops::saved::{PATH, counted, list_of, new_names};
 use crate::drops::state::DropsParams;
 use crate::drops::words::described;
@@ -157,21 +158,12 @@ async fn add(
     Ok(Redirect::to(&format!("{PATH}/{id}")))
 }
 
-/// `GET /searches/{id}`: marks the search as seen and opens its list, with `?new=1` the newest first.
-async fn open(found: RequestedSearch, RawQuery(query): RawQuery) -> Result<Response, PageError> {
-    let RequestedSearch { web, member, search } = found;
-    let newest = web.app.live.current().manifest().batches;
-    if newest > search.seen {
-        let patch = SearchPatch { seen: Some(newest), ..SearchPatch::default() };
-        // The list opens even if the write fails.
-        if let Err(err) = web.app.store.change_search(&member.caller, search.id, patch).await {
-            tracing::warn!(error = %err, "cannot mark a saved search as seen");
-        }
-    }
-    let state = list_of(&search);
+/// `GET /searches/{id}`: opens the list of a search, with `?new=1` its new names.
+async fn open(found: RequestedSearch, RawQuery(query): RawQuery) -> Redirect {
+    let state = list_of(&found.search);
     let is_new = !Fields::from_query(query.as_deref()).text("new").is_empty();
-    let state = if is_new { state.with(&[("sort", "listed"), ("order", "")]) } else { state };
-    Ok(Redirect::to(&state.path()).into_response())
+    let state = if is_new { new::after(&state, found.search.seen) } else { state };
+    Redirect::to(&state.path())
 }
 
 /// `POST /searches/{id}`: renames a search.

@@ -67,7 +67,7 @@ impl World {
 }
 
 /// Every form that changes something, with valid fields.
-const FORMS: [(&str, &str); 37] = [
+const FORMS: [(&str, &str); 38] = [
     ("/account/facts", ""),
     ("/account/facts/mapping", "fingerprint=0011223344556677&column=domain&column=a.b"),
     ("/account/facts/remove", "source=a"),
@@ -95,6 +95,7 @@ const FORMS: [(&str, &str); 37] = [
     ("/selected.csv", "domain=a.com"),
     ("/selected.txt", "all=yes&search=tld%3Dcom"),
     ("/watch", "all=yes&search=tld%3Dcom"),
+    ("/seen", "batch=1"),
     ("/searches", "name=a&tld=com"),
     ("/searches/{search}", "name=changed"),
     ("/searches/{search}/delete", ""),

@@ -30,6 +30,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("operating", include_str!("../../../data/docs/operating.md")),
     ("network", include_str!("../../../data/docs/network.md")),
     ("accounts", include_str!("../../../data/docs/accounts.md")),
+    ("new-names", include_str!("../../../data/docs/new-names.md")),
     ("watchlist", include_str!("../../../data/docs/watchlist.md")),
     ("release-times", include_str!("../../../data/docs/release-times.md")),
     ("watch-alerts", include_str!("../../../data/docs/watch-alerts.md")),

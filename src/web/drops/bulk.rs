@@ -12,7 +12,7 @@ use crate::Web;
 use crate::components::{grouped, total, totalled};
 use crate::drops::csv::NotedFile;
 use crate::drops::state::DropsParams;
-use crate::drops::{Shown, columns};
+use crate::drops::{Shown, columns, new};
 use crate::edge::csv::csv_header;
 use crate::edge::error::Refusal;
 use crate::edge::export::{Export, export_names};
@@ -171,6 +171,7 @@ pub async fn names(
     let find = move || {
         let filter = state.filter(as_of.today)?;
         let mut filter = DropFilter { limit: NAMES_MAX as u32, offset: 0, ..filter };
+        new::apply(&state, Some(&owned), owned.visit(), &mut filter)?;
         app.apply_drop_facts(&index, &mut filter, as_of.today)?;
         let page = index.drops(&filter, as_of, Counting::Estimate)?;
         if let Some(names) = page.total.filter(|_| page.next.is_some()) {

@@ -2,9 +2,10 @@
 
 use maud::{Markup, html};
 
-use crate::drops::Shown;
 use crate::drops::state::DropsParams;
 use crate::drops::words::{self, Chip};
+use crate::drops::{Shown, new};
+use crate::index::Total;
 use crate::vocab::limits::SEARCH_QUERY_CHARS_MAX;
 
 /// Returns the state without a filter.
@@ -14,8 +15,8 @@ pub fn without(state: &DropsParams, chip: &Chip) -> DropsParams {
 }
 
 /// Renders the query bar. The form works without scripts; it sends the active filters along with the new
-/// text.
-pub fn bar(shown: &Shown) -> Markup {
+/// text. `new_names` of the list are new since the last visit.
+pub fn bar(shown: &Shown, new_names: Total) -> Markup {
     let state = &shown.state;
     let text = shown.not_understood.as_ref().map(|it| it.text.as_str());
     html! {
@@ -25,6 +26,7 @@ pub fn bar(shown: &Shown) -> Markup {
                 @for chip in words::chips(state, Some(shown.today)) {
                     (removable(state, &chip))
                 }
+                (new::chip(shown, new_names))
             }
             label.hidden for="find" { "Search or filter names" }
             input #find type="search" name="add" value=[text] maxlength=(SEARCH_QUERY_CHARS_MAX)

@@ -9,11 +9,11 @@ use crate::components::{
     share, stage_word, total, totalled, watch_star,
 };
 use crate::drops::presets;
-use crate::drops::state::{DropsParams, FACTS, ROW_CHOICES, ROWS};
+use crate::drops::state::{DropsParams, FACTS, NEW, ROW_CHOICES, ROWS};
 use crate::drops::words::Chip;
 use crate::drops::{
     BEST_OF_DAY, BestOfDay, DropsResults, FIRST_ROWS, HIGH, Listing, RowsPart, Shown, Tab,
-    TabPlace, bulk, chips, columns, csv, sets,
+    TabPlace, bulk, chips, columns, csv, new, sets,
 };
 use crate::index::filter::{Sort, SortKey};
 use crate::index::query::rows::{DropRow, Lifecycle};
@@ -49,6 +49,7 @@ pub fn show(shown: &Shown, found: &Result<DropsResults<'_>, String>) -> Markup {
             }
             div #rows {
                 @if let Ok(found) = found {
+                    (new::form(shown, found.total(), found.batch))
                     @match &found.listing {
                         Listing::Digest(best) if found.listing.rows() > 0 => (digest(shown, best)),
                         Listing::Rows { page: Some(page), sort, offset, total } if page.count() > 0 => {
@@ -150,7 +151,9 @@ fn tools(shown: &Shown, found: &DropsResults<'_>) -> Markup {
             @if state.is_filtered() { a.clear href=(state.unfiltered().path()) { "Clear filters" } }
             a href=(query::with(&rule, "/alerts/new")) { "Alert me about these" }
             @if names.count() > 0 {
-                @if shown.exports {
+                // The API does not know what an account has seen.
+                @if !state.get(NEW).is_empty() {}
+                @else if shown.exports {
                     a href=(csv) download {
                         "CSV: "
                         @if names.count() > EXPORT_ROWS_MAX { "the first " (grouped(EXPORT_ROWS_MAX.into())) }
@@ -335,7 +338,10 @@ fn rows(shown: &Shown, page: &DropsPage<'_>, is_wanted: impl Fn(u32) -> bool) ->
 
 fn row(shown: &Shown, drop: &DropRow<'_>, place: Lifecycle, is_hidden: bool, next: &str) -> Markup {
     let name = drop.name;
-    let mark = html! { @if is_hidden { " " span.badge { "hidden" } } };
+    let mark = html! {
+        @if new::is_new(shown.visit, drop.first_batch) { (new::mark()) }
+        @if is_hidden { " " span.badge { "hidden" } }
+    };
     html! {
         tr {
             td.sel {

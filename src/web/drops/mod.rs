@@ -9,6 +9,7 @@ mod columns;
 mod completion;
 mod csv;
 mod list;
+pub(crate) mod new;
 pub mod presets;
 pub mod saved;
 mod sets;
@@ -28,7 +29,7 @@ use axum::routing::{get, post};
 use maud::{Markup, html};
 
 use crate::Web;
-use crate::accounts::UserData;
+use crate::accounts::{UserData, Visit};
 use crate::components::{self, watch_form};
 use crate::error::PageError;
 use crate::form::Fields;
@@ -55,8 +56,9 @@ use crate::vocab::ids::AccountId;
 use crate::vocab::limits::DROPS_OFFSET_MAX;
 use crate::vocab::name::DomainName;
 use crate::vocab::plan::Plan;
+use crate::vocab::time::UnixMs;
 use saved::Counted;
-use state::{AUCTION_END, AUCTIONS, COLUMNS, DAYS_AHEAD, DropsParams, FACTS};
+use state::{AUCTION_END, AUCTIONS, COLUMNS, DAYS_AHEAD, DropsParams, FACTS, NEW};
 
 /// Number of names for each day of the digest.
 const BEST_OF_DAY: u32 = 12;
@@ -76,6 +78,7 @@ pub fn routes() -> Router<Web> {
         .route("/mark", post(bulk::mark))
         .route("/selected.csv", post(bulk::csv))
         .route("/selected.txt", post(bulk::text))
+        .route(new::PATH, post(new::mark_seen))
 }
 
 /// `GET /`: the drops that pass the filters in the query string. `add` is the text of the query bar and
@@ -100,6 +103,14 @@ async fn list_drops(
         Ok(None) => None,
         Err(why) => Some(NotUnderstood { text: sent.text("add").to_owned(), why }),
     };
+    let batch = index.manifest().batches;
+    let visit = match &viewer.member {
+        Some(member) => {
+            let now = UnixMs::from_instant(viewer.now.0);
+            web.app.store.visit(&member.caller, batch, now).await
+        }
+        None => None,
+    };
     let owned = viewer.member.as_ref().map(|member| web.user_data(member));
     let mut shown = Shown {
         not_understood,
@@ -122,18 +133,19 @@ async fn list_drops(
         visible: VisibleFacts::default(),
         hidden: HiddenRows { are_shown: sent.text("hidden") == "show", left_out: Cell::new(0) },
         owned,
+        visit,
         state,
     };
     let is_text = !shown.state.get("q").is_empty();
     let timer = QueryTimer::start(if is_text { QueryKind::Substring } else { QueryKind::Drops });
-    let app = web.app.clone();
+    let (app, caller) = (web.app.clone(), viewer.member.as_ref().map(|it| it.caller.clone()));
     let make = move || {
         shown.visible = app.visible_facts();
         let facts = shown.state.fact_names().and_then(|names| shown.visible.shown(&names));
         let facts = facts.map(|facts| shown.facts = facts).map_err(ApiError::from);
         if wanted == Wanted::Rows {
             let listing = find_rows(&app, &index, &shown, as_of, timer)?;
-            return Ok((StatusCode::OK, list::rest(&shown, &listing)));
+            return Ok((StatusCode::OK, list::rest(&shown, &listing), None));
         }
         let found = facts.and_then(|()| find(&app, &index, &shown, as_of, timer));
         let found = match found {
@@ -145,14 +157,23 @@ async fn list_drops(
             owned.map(|owned| saved::counted(&app, owned, &index, as_of)).unwrap_or_default();
         let is_bad = shown.not_understood.is_some() || found.is_err();
         let status = if is_bad { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-        Ok((status, show(&shown, &found, &saved, (wanted == Wanted::Page).then_some(&viewer))))
+        let at_end = found.as_ref().is_ok_and(|found| new::is_at_end(&found.listing));
+        let seen = owned.filter(|_| at_end).and_then(|owned| new::search_of(&shown.state, owned));
+        let page = show(&shown, &found, &saved, (wanted == Wanted::Page).then_some(&viewer));
+        Ok((status, page, seen))
     };
     let narrowing = || {
         let filter = DropsParams::of(&sent).listed().filter(as_of.today).ok()?;
         Some(narrow::advice(&filter.common, Scope::Drops))
     };
-    let made = work::scan(make).await.map_err(|err| err.narrowed(narrowing))?;
-    Ok(fragment::vary(made.into_response()))
+    let (status, page, seen) = work::scan(make).await.map_err(|err| err.narrowed(narrowing))?;
+    // The list is shown even if the write fails.
+    if let Some((id, caller)) = seen.zip(caller)
+        && let Err(err) = new::search_seen(&web, &caller, id, batch).await
+    {
+        tracing::warn!(error = %err, "cannot mark a saved search as seen");
+    }
+    Ok(fragment::vary((status, page).into_response()))
 }
 
 /// Returns the state of the URL to redirect to: that with the terms of the query bar, or the page
@@ -183,7 +204,8 @@ fn show(
             div.rest { (shown.notice) (list::show(shown, found)) }
         }
     };
-    let bar = chips::bar(shown);
+    let new_names = found.as_ref().map_or(Total::Exact(0), |found| found.new_names);
+    let bar = chips::bar(shown, new_names);
     if viewer.is_none() {
         return shrunk(html! { (bar) (frame) });
     }
@@ -223,6 +245,8 @@ struct Shown {
     part: RowsPart,
     /// Watches, rules and claims of the viewer; `None` if not logged in.
     owned: Option<Arc<UserData>>,
+    /// The visit of the viewer.
+    visit: Option<Visit>,
     hidden: HiddenRows,
 }
 
@@ -261,15 +285,22 @@ struct HiddenRows {
 }
 
 impl Shown {
-    /// Resolves the conditions of a filter on the facts that the viewer sees, and joins these with the index.
-    fn apply_facts(
+    /// Returns the filter of a state. Resolves its conditions on the facts that the viewer sees, which are joined
+    /// with the index, and on the lists that the viewer has seen.
+    ///
+    /// # Errors
+    /// An invalid parameter.
+    fn filter(
         &self,
         app: &App,
         index: &Index,
-        filter: &mut DropFilter,
+        state: &DropsParams,
         today: Day,
-    ) -> Result<(), ApiError> {
-        app.facts.apply_drops(index, || self.visible.clone(), filter, today)
+    ) -> Result<DropFilter, ApiError> {
+        let mut filter = state.filter(today)?;
+        new::apply(state, self.owned.as_deref(), self.visit, &mut filter)?;
+        app.facts.apply_drops(index, || self.visible.clone(), &mut filter, today)?;
+        Ok(filter)
     }
 
     /// The only day on which names of the list are released, if its filters leave one.
@@ -294,6 +325,10 @@ impl Shown {
 /// Results of the index for a page.
 struct DropsResults<'a> {
     listing: Listing<'a>,
+    /// The newest list.
+    batch: u64,
+    /// Number of listed names that are new since the last visit.
+    new_names: Total,
     /// The tabs that the viewer sees, in their order.
     tabs: Vec<TabPlace>,
     /// Number of releases on each of the next days; empty on other tabs.
@@ -443,13 +478,11 @@ fn find<'a>(
     timer: QueryTimer,
 ) -> Result<DropsResults<'a>, ApiError> {
     let (state, today) = (&shown.state, as_of.today);
-    let mut filter = state.listed().filter(today)?;
-    shown.apply_facts(app, index, &mut filter, today)?;
+    let filter = shown.filter(app, index, &state.listed(), today)?;
     let mut tabs = Vec::with_capacity(Tab::ALL.len());
     for tab in Tab::ALL {
         let Some(state) = tab.with(state, &shown.visible) else { continue };
-        let mut filter = state.listed().filter(today)?;
-        shown.apply_facts(app, index, &mut filter, today)?;
+        let filter = shown.filter(app, index, &state.listed(), today)?;
         let names = index.estimate_drops(&filter, as_of)?;
         tabs.push(TabPlace { tab, state, names });
     }
@@ -471,8 +504,27 @@ fn find<'a>(
     let is_part = filter.contains.is_none() && filter.common == Filter::default();
     let is_counted = is_part && filter.view.place().is_some();
     let adult = if is_counted { index.overview(as_of).adult(filter.view) } else { 0 };
-    let mut results =
-        DropsResults { listing, tabs, days, facets, facets_are_exact, adult, ways: Vec::new() };
+    let batch = index.manifest().batches;
+    let since = shown.visit.and_then(|visit| visit.since).filter(|(_, seen)| *seen < batch);
+    let new_names = match since.filter(|_| state.get(NEW).is_empty()) {
+        Some((_, seen)) => {
+            let mut filter = filter;
+            filter.common.drop.after_batch = Some(seen);
+            index.estimate_drops(&filter, as_of)?
+        }
+        None => Total::Exact(0),
+    };
+    let mut results = DropsResults {
+        listing,
+        batch,
+        new_names,
+        tabs,
+        days,
+        facets,
+        facets_are_exact,
+        adult,
+        ways: Vec::new(),
+    };
     if results.total().count() == 0 {
         results.ways = ways_out(app, index, shown, as_of)?;
     }
@@ -487,8 +539,7 @@ fn find_rows<'a>(
     as_of: AsOf,
     timer: QueryTimer,
 ) -> Result<Listing<'a>, ApiError> {
-    let mut filter = shown.state.listed().filter(as_of.today)?;
-    shown.apply_facts(app, index, &mut filter, as_of.today)?;
+    let filter = shown.filter(app, index, &shown.state.listed(), as_of.today)?;
     let listing = listing(index, shown, &filter, as_of)?;
     timer.finish(listing.rows() as usize, &filter);
     Ok(listing)
@@ -554,8 +605,7 @@ fn ways_out(
     let (state, mut ways) = (&shown.state, Vec::new());
     for chip in words::chips(state, Some(as_of.today)) {
         let without = chips::without(state, &chip).listed();
-        let mut filter = without.filter(as_of.today)?;
-        shown.apply_facts(app, index, &mut filter, as_of.today)?;
+        let filter = shown.filter(app, index, &without, as_of.today)?;
         let count = index.estimate_drops(&filter, as_of)?;
         if count.count() > 0 {
             ways.push((chip, count));

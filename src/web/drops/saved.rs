@@ -53,7 +53,7 @@ pub fn list_of(search: &SavedSearch) -> DropsParams {
     }
 }
 
-/// Renders the number of new names as a link to them.
+/// Renders the number of new names as a link to exactly them.
 pub fn new_names(search: &SavedSearch, counts: Option<SearchCounts>) -> Markup {
     let new = counts.map(|counts| counts.new).filter(|new| new.count() > 0);
     html! {

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::components::{language, query, share, total, totalled};
 use crate::drops::presets;
 use crate::drops::saved::{self, Counted};
-use crate::drops::state::DropsParams;
+use crate::drops::state::{DropsParams, NEW};
 use crate::drops::{DropsResults, Shown};
 use crate::index::Total;
 use crate::index::filter::Facet;
@@ -62,17 +62,18 @@ pub fn show(shown: &Shown, found: Option<&DropsResults<'_>>, saved: &[Counted]) 
 /// Renders saved searches with their totals, and the form that saves the current one.
 fn searches(shown: &Shown, saved: &[Counted]) -> Markup {
     let path = shown.state.path();
+    let list = shown.state.with(&[(NEW, ""), ("offset", shown.state.get("offset"))]).path();
     html! {
         section.saved {
             h2 { "Saved searches" @if !saved.is_empty() { a href=(saved::PATH) aria-label="Manage saved searches" { "Manage" } } }
             @if !saved.is_empty() {
                 ul {
                     @for (search, counts) in saved {
-                        @let is_here = saved::list_of(search).path() == path;
+                        @let is_here = saved::list_of(search).path() == list;
                         li {
                             a href={ (saved::PATH) "/" (search.id) } aria-current=[is_here.then_some("true")] {
                                 span.w { (search.name) } " "
-                                @if let Some(counts) = counts { span { (total(counts.total)) } }
+                                @if let Some(counts) = counts.filter(|it| it.new.count() == 0) { span { (total(counts.total)) } }
                             }
                             (saved::new_names(search, *counts))
                         }

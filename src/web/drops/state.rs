@@ -52,6 +52,9 @@ const OFFERS: &str = "market.ends:today..";
 pub const FACTS: &str = "facts";
 /// The other columns that rows show, in the text form of [`Columns`]; without it, the columns that the viewer chose.
 pub const COLUMNS: &str = "columns";
+/// The filter by the lists that the account has not seen yet, which only pages have.
+pub const NEW: &str = "new";
+
 /// Parameters about columns: neither filters nor a part of the list.
 const SHOWN: [&str; 2] = [FACTS, COLUMNS];
 
@@ -72,6 +75,7 @@ static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     PLACE[..2]
         .iter()
         .copied()
+        .chain([NEW])
         .chain(filters)
         .chain(PLACE[2..].iter().copied())
         .chain(SHOWN)
@@ -168,10 +172,10 @@ impl DropsParams {
         self.with(&none)
     }
 
-    /// Returns the filters that a rule or a saved search stores, without view, order and page.
+    /// Returns the filters that a rule or a saved search stores, without view, order, page and what was seen.
     #[must_use]
     pub fn conditions(&self) -> DropsParams {
-        let none = ["view", "sort", "order", "limit", "offset"].into_iter().chain(SHOWN);
+        let none = ["view", "sort", "order", "limit", "offset", NEW].into_iter().chain(SHOWN);
         let kept = self.with(&none.map(|name| (name, "")).collect::<Vec<_>>());
         match (self.get("stage"), self.get("view")) {
             ("", "all") => kept.with(&[("stage", &Stage::NAMES.join(","))]),

@@ -2,7 +2,7 @@
 //! (`score:>=80 len:4-8 tld:com -digits drops:+3d`). Chips and terms represent parameters of the
 //! URL.
 
-use crate::drops::state::DropsParams;
+use crate::drops::state::{DropsParams, NEW};
 use crate::query::conditions::{Bar, CONDITIONS, Condition, Range, Term};
 use crate::service::filter_words;
 pub use crate::service::filter_words::Chip;
@@ -17,7 +17,19 @@ pub fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// Returns the filters in words. With `today`, relative days become dates.
 pub fn chips(state: &DropsParams, today: Option<Day>) -> Vec<Chip> {
-    filter_words::chips(&|name| state.get(name), &DropsParams::filters_by, today)
+    let value = match state.get(NEW) {
+        "" => None,
+        "since-visit" => Some("new since your last visit"),
+        "seen" => Some("seen before"),
+        _ => Some("new names"),
+    };
+    let new = value.map(|value| Chip {
+        word: String::new(),
+        value: value.to_owned(),
+        parameters: vec![NEW],
+    });
+    let others = filter_words::chips(&|name| state.get(name), &DropsParams::filters_by, today);
+    new.into_iter().chain(others).collect()
 }
 
 /// Returns the filters as text: `TLD com, no digits`.

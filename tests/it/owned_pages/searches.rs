@@ -7,7 +7,7 @@ use super::person::between;
 use crate::common::wait;
 
 #[test]
-fn a_saved_search_shows_what_is_new_once() {
+fn a_saved_search_counts_new_names_until_they_were_shown() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "pro");
     ann.get("/?view=active&tld=com").assert_says(200, "Save this search");
@@ -23,12 +23,23 @@ fn a_saved_search_shows_what_is_new_once() {
     world.site.ingest(&world.site.write("next.csv", rows), "2026-03-16T00:00:00Z");
     wait::until_ok(Duration::from_secs(60), || {
         let page = ann.get("/").visible();
-        if page.contains("Short .com 5 1 new") { Ok(()) } else { Err(page) }
+        if page.contains("Short .com 1 new") { Ok(()) } else { Err(page) }
     });
     ann.get("/searches").assert_says(200, "TLD com");
-    // The new names come first; after the visit, none is new.
-    ann.get(&format!("/searches/{id}?new=1")).assert_goes_to("/?view=active&tld=com&sort=listed");
-    ann.get("/").assert_lacks("1 new");
+    // Another list, and the whole list of the search, keep the number.
+    ann.get("/?view=active&tld=net");
+    ann.get(&format!("/searches/{id}")).assert_goes_to("/?view=active&tld=com&sort=length");
+    ann.get("/?view=active&tld=com&sort=length").assert_says(200, "Short .com 1 new");
+    // The number leads to the new name alone, also when the page is loaded again.
+    let new = "/?view=active&new=after-1&tld=com&sort=length";
+    ann.get(&format!("/searches/{id}?new=1")).assert_goes_to(new);
+    for _ in 0..2 {
+        let list = ann.get(new);
+        list.assert_says(200, "1 new name Mark as seen");
+        assert_eq!(list.text.matches("name=\"domain\"").count(), 1, "{}", list.visible());
+        assert!(list.text.contains("Select brandnew.com"), "{}", list.visible());
+    }
+    ann.get("/").assert_says(200, "Short .com 5");
 
     ann.post(&format!("/searches/{id}"), &[("name", "Renamed")])
         .assert_goes_to("/searches?notice=renamed");
