@@ -4,7 +4,7 @@
 //!
 //! | layer | files |
 //! | --- | --- |
-//! | one file per resource: requests as meant, the decision on them, `Store` methods | `api_keys`, `claims`, `feeds`, `watches`, `watch_alerts`, `changes`, `votes`, `hidden`, `rules`, `searches`, `matches`, `deliveries`, `undo`, `verification`, `visits`, `sample`, `facts`, `sessions`, `profile`, `idempotency`, `ceilings`, `admin`, `audit` |
+//! | one file per resource: requests as meant, the decision on them, `Store` methods | `api_keys`, `claims`, `feeds`, `watches`, `watch_alerts`, `changes`, `votes`, `hidden`, `rules`, `searches`, `matches`, `deliveries`, `digest`, `undo`, `verification`, `visits`, `sample`, `facts`, `sessions`, `profile`, `idempotency`, `ceilings`, `admin`, `audit` |
 //! | the durable store: decide, append, apply; snapshots | `store` |
 //! | changes as the journal stores them | `event` |
 //! | stored data and its collections | `data`, and values such as `email` and `keys` |
@@ -24,6 +24,7 @@ mod claims;
 mod data;
 mod decide;
 mod deliveries;
+mod digest;
 mod email;
 mod error;
 pub mod event;
@@ -74,6 +75,7 @@ pub use data::deliveries::{
     AttemptOutcome, Delivery, DeliveryStatus, MatchedName, Message, MessageKind, MessageRows,
     OffReason, Problem, StatusClass, SwitchedOff,
 };
+pub use data::digest::{Digest, DigestRows, DigestSearch};
 pub use data::facts::{Facts, FactsRow, OwnFacts};
 pub use data::feeds::{Feed, FeedOf};
 pub use data::keys::Key;
@@ -85,6 +87,7 @@ pub use data::visits::Visit;
 pub use data::watch_alerts::{EntryAlerts, Quiet, WatchAlerts, WatchSender};
 pub use data::watches::{WatchDetails, WatchEntry, WatchRow};
 pub use deliveries::{ClosedChannel, PendingDelivery};
+pub use digest::{DueDigest, FoundDigest, NewDigest};
 pub use email::Email;
 pub use error::{InvalidField, WriteError};
 pub use hashing::Attempt;

@@ -129,7 +129,9 @@ fn add(
     }
     check_active_limit(account, limits)?;
     let rule = Rule {
-        id: draw_id(RuleId::new, |id| id == RuleId::WATCHLIST || rules.get(id).is_some())?,
+        id: draw_id(RuleId::new, |id| {
+            [RuleId::WATCHLIST, RuleId::DIGEST].contains(&id) || rules.get(id).is_some()
+        })?,
         name,
         filter: new.filter,
         secrets: secrets(&new.channels, &[])?,

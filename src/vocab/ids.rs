@@ -74,6 +74,8 @@ random_id! {
 impl RuleId {
     /// The id of the settings of the watchlist, which have an outbox like rules. No rule gets it.
     pub const WATCHLIST: RuleId = RuleId(NonZeroU64::new(ID_MAX).unwrap());
+    /// The id of the morning digest, which has an outbox like rules. No rule gets it.
+    pub const DIGEST: RuleId = RuleId(NonZeroU64::new(ID_MAX - 1).unwrap());
 }
 
 random_id! {

@@ -109,6 +109,10 @@ pub const PREVIEW_SAMPLES: usize = 10;
 /// Maximum names in one alert, best first; the alert also gives the total. A mail or webhook body
 /// with this many names has about 60 KB.
 pub const MESSAGE_NAMES_MAX: usize = 500;
+/// Number of the best new names in a morning digest.
+pub const DIGEST_BEST: usize = 20;
+/// Number of the best new names of each saved search in a morning digest.
+pub const DIGEST_SEARCH_NAMES: usize = 5;
 /// Number of finished deliveries kept per rule.
 pub const DELIVERIES_KEPT_MAX: usize = 100;
 /// Number of newest failed deliveries of a rule that keep their names, so that they can be sent

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::digest::DigestRows;
 use crate::data::fields::row;
 use crate::data::rules::{Channel, Rule};
 use crate::data::sorted::Sorted;
@@ -73,6 +74,8 @@ pub enum MessageRows {
     Names(Arc<[Arc<MatchedName>]>),
     /// Changes of watched names, oldest first.
     Changes(Arc<[Arc<WatchedChange>]>),
+    /// A morning digest.
+    Digest(Arc<DigestRows>),
 }
 
 /// Number of changes of a delivered message that are kept for its history.
@@ -83,7 +86,7 @@ impl MessageRows {
     /// message about names.
     fn kept(self) -> Option<MessageRows> {
         match self {
-            MessageRows::Names(_) => None,
+            MessageRows::Names(_) | MessageRows::Digest(_) => None,
             MessageRows::Changes(all) if all.len() <= CHANGES_KEPT_MAX => {
                 Some(MessageRows::Changes(all))
             }

@@ -10,6 +10,7 @@ pub mod account;
 pub mod actions;
 pub mod claims;
 pub mod deliveries;
+pub mod digest;
 pub mod facts;
 pub mod feeds;
 pub mod fields;
@@ -38,6 +39,7 @@ use crate::vocab::time::UnixMs;
 use actions::{Action, Actions};
 use claims::{Claim, Claims};
 use deliveries::{Delivery, Outbox, Problem, SwitchedOff};
+use digest::Digest;
 use facts::Facts;
 use hidden::Hidden;
 use money::MoneySettings;
@@ -69,6 +71,8 @@ pub struct UserData {
     pub(super) tests: Option<(Day, u32)>,
     /// Settings and channels of watch alerts; `None` until the owner has saved them.
     pub(super) watch_sender: Option<WatchSender>,
+    /// The morning digest; `None` if it is off.
+    pub(super) digest: Option<Digest>,
     pub(super) facts: Facts,
     /// Recent actions, which can be undone.
     pub(super) actions: Actions,
@@ -141,10 +145,16 @@ impl UserData {
         self.watches.alerts(name.as_str())
     }
 
-    /// Returns a rule, or the channels of the watchlist as a rule.
+    /// Returns the morning digest; `None` if it is off.
+    pub fn digest(&self) -> Option<Digest> {
+        self.digest
+    }
+
+    /// Returns a rule, or the channels of the watchlist or of the digest as a rule.
     pub fn sender(&self, id: RuleId) -> Option<&Arc<Rule>> {
         match id {
             RuleId::WATCHLIST => Some(&self.watch_sender().rule),
+            RuleId::DIGEST => Some(Digest::sender()),
             id => self.rules.get_shared(id),
         }
     }

@@ -19,6 +19,7 @@ use thiserror::Error;
 use super::data::access::SessionLife;
 use super::data::claims::Claim;
 use super::data::deliveries::{AttemptOutcome, MatchedName, SwitchedOff};
+use super::data::digest::{Digest, DigestRows};
 use super::data::facts::{FactsRow, Part};
 use super::data::feeds::{Feed, FeedOf};
 use super::data::fields::{NEWER, put_with_length, row, take_numbered};
@@ -210,6 +211,14 @@ table! {
         }
         /// A visit of the drop list began, or its names were marked as seen.
         42 ListVisited { 1 account: AccountId, 2 visit: Visit; }
+        /// The owner turned the morning digest on, changed it, or turned it off (`None`).
+        43 DigestSet { 1 account: AccountId; 2 digest: Option<Digest> }
+        /// The morning digest for an hour was queued, with the names of lists up to `batch`. Without a
+        /// `delivery`, no name was new.
+        44 DigestQueued {
+            1 account: AccountId, 2 hour: UnixMs, 3 at: UnixMs, 4 batch: u64;
+            5 delivery: Option<DeliveryId>, 6 total: u32, 7 rows: DigestRows,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::data::claims::{Attribution, Commission, Terms};
 use crate::data::deliveries::{OffReason, Problem, StatusClass};
+use crate::data::digest::DigestSearch;
 use crate::data::facts::{FactsRow, Part};
 use crate::data::fields::RowWriter;
 use crate::data::rules::WebhookSecret;
@@ -463,7 +464,7 @@ fn every() -> Vec<(&'static str, Transaction)> {
     all.extend(
         sample().into_iter().chain(facts()).map(|(name, event)| (name, Transaction(vec![event]))),
     );
-    let later = actions().into_iter().chain(amounts()).chain(visits());
+    let later = actions().into_iter().chain(amounts()).chain(digests()).chain(visits());
     all.extend(later.map(|(name, event)| (name, Transaction(vec![event]))));
     all
 }
@@ -538,6 +539,41 @@ fn visits() -> Named {
         visit: Visit { began: at(9), batch: 0x0304, since },
     };
     vec![("visit", visited(None)), ("later visit", visited(Some((at(8), 0x0203))))]
+}
+
+/// Events of morning digests.
+fn digests() -> Named {
+    let account = ACCOUNT;
+    let set = |digest| Event::DigestSet { account, digest };
+    let zone = "Europe/Berlin".parse().expect("a zone");
+    let (through, batch) = (at(3), 0x0203);
+    let hour = Hour::new(8).expect("an hour");
+    let digest = Digest { hour, zone, through, batch, best: true, searches: false };
+    let one = MatchedName(DroppedName {
+        name: name("a.com"),
+        dqs: Dqs::new(70).expect("a score"),
+        drop_date: day(),
+        release: day().plus(35),
+        release_second: None,
+        stage: Stage::Redemption,
+    });
+    let search = DigestSearch {
+        id: SearchId::new(7).expect("an id"),
+        name: "Mine".into(),
+        total: 9,
+        names: vec![one.clone()],
+    };
+    let queued = |delivery, total, rows| {
+        let (hour, at, batch) = (at(4), at(5), 0x0304);
+        Event::DigestQueued { account, hour, at, batch, delivery, total, rows }
+    };
+    let rows = DigestRows { best: vec![one], searches: vec![search] };
+    vec![
+        ("digest", set(Some(digest))),
+        ("no digest", set(None)),
+        ("queued digest", queued(Some(delivery(0x33)), 12, rows)),
+        ("nothing new", queued(None, 0, DigestRows::default())),
+    ]
 }
 
 #[test]

@@ -51,6 +51,7 @@ impl Event {
             // The leader writes these events without holding the lock of an account.
             | Event::ListMatched { .. }
             | Event::ChangesMatched { .. }
+            | Event::DigestQueued { .. }
             | Event::WatchAlertsBegan { .. }
             | Event::NamesVerified { .. }
             | Event::SampleDrawn { .. }
@@ -95,6 +96,7 @@ impl Event {
             | Event::ActionUndone { account, .. }
             | Event::ChangesTold { account, .. }
             | Event::ListVisited { account, .. }
+            | Event::DigestSet { account, .. }
             | Event::WatchAlertsSet { account, .. } => account,
         };
         keys.push(key(&Dependency::Account(account)));

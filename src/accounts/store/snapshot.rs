@@ -25,6 +25,7 @@ use crate::data::deliveries::{
     Delivery, DeliveryStatus, MatchedName, Message, MessageKind, MessageRows, Outbox, Problem,
     RuleOutbox, SwitchedOff,
 };
+use crate::data::digest::{Digest, DigestRows};
 use crate::data::facts::Facts;
 use crate::data::fields::{NEWER, codec, put_with_length, row, take_numbered};
 use crate::data::money::MoneySettings;
@@ -145,13 +146,14 @@ struct AccountRow {
     watch_alerts: Option<WatchSettings>,
     money: MoneySettings,
     visit: Option<Visit>,
+    digest: Option<Digest>,
 }
 
 row!(AccountRow {
     1 id, 2 email, 3 plan, 4 created
 } optional {
     5 password, 6 disabled, 7 noted, 8 unverified, 9 telegram_chat, 10 columns, 11 tests,
-    12 watch_alerts, 13 money, 14 visit
+    12 watch_alerts, 13 money, 14 visit, 15 digest
 });
 
 /// The outbox of a rule without its deliveries.
@@ -179,12 +181,13 @@ struct DeliveryRow {
     attempts: u16,
     last_attempt_at: Option<UnixMs>,
     last_problem: Option<Problem>,
+    digest: Option<DigestRows>,
 }
 
 row!(DeliveryRow {
     1 rule, 2 id, 3 channel, 4 kind, 5 at, 6 list_day, 7 total, 8 status
 } optional {
-    9 names, 10 changes, 11 attempts, 12 last_attempt_at, 13 last_problem
+    9 names, 10 changes, 11 attempts, 12 last_attempt_at, 13 last_problem, 14 digest
 });
 
 /// Passes the chunks of a state to `write`, in order.
@@ -345,6 +348,7 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
             MessageRows::Changes(changes) => {
                 (None, Some(changes.iter().map(|it| WatchedChange::clone(it)).collect()))
             }
+            MessageRows::Digest(_) => (None, None),
         }
     }
 
@@ -430,6 +434,7 @@ impl AccountRow {
             watch_alerts: data.watch_sender.as_ref().map(WatchSender::settings),
             money: data.money.clone(),
             visit: data.visit,
+            digest: data.digest,
         }
     }
 
@@ -441,7 +446,8 @@ impl AccountRow {
         let telegram_chat = self.telegram_chat;
         account.access = Arc::new(Access { address, telegram_chat, ..Access::default() });
         let data = Arc::make_mut(&mut account.data);
-        (data.columns, data.tests, data.visit) = (self.columns, self.tests, self.visit);
+        (data.columns, data.tests) = (self.columns, self.tests);
+        (data.visit, data.digest) = (self.visit, self.digest);
         data.watch_sender = self.watch_alerts.map(WatchSender::new);
         data.money = self.money;
         account
@@ -484,6 +490,10 @@ impl DeliveryRow {
             attempts: delivery.attempts,
             last_attempt_at: delivery.last_attempt_at,
             last_problem: delivery.last_problem,
+            digest: match &delivery.message.content {
+                Some(MessageRows::Digest(rows)) => Some(DigestRows::clone(rows)),
+                _ => None,
+            },
         }
     }
 
@@ -498,7 +508,7 @@ impl DeliveryRow {
             (None, Some(all)) => {
                 Some(MessageRows::Changes(all.into_iter().map(Arc::new).collect()))
             }
-            (None, None) => None,
+            (None, None) => self.digest.map(|rows| MessageRows::Digest(Arc::new(rows))),
         };
         Some(Delivery {
             id: self.id,

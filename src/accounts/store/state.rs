@@ -17,6 +17,7 @@ use crate::data::actions::{Changed, Content, Key as RowKey, RuleBefore};
 use crate::data::deliveries::{
     MatchedName, Message, MessageKind, MessageRows, NewChanges, RuleOutbox,
 };
+use crate::data::digest::{Digest, DigestRows};
 use crate::data::feeds::{Feed, FeedOf};
 use crate::data::keys::Key;
 use crate::data::money::MoneySettings;
@@ -266,6 +267,12 @@ impl State {
             }
             Event::PreferencesSet { account, chat, columns, money } => {
                 self.set_preferences(account, chat, columns, money);
+            }
+            Event::DigestSet { account, digest } => {
+                self.set_digest(account, digest);
+            }
+            Event::DigestQueued { account, hour, at, batch, delivery, total, rows } => {
+                self.queue_digest(account, (hour, batch), (at, delivery), total, rows);
             }
             Event::ListVisited { account, visit } => {
                 self.change_data(account, |data| data.visit = Some(visit));
@@ -826,6 +833,46 @@ impl State {
             let new = NewChanges { position: channel, id: delivery, at, due, total, changes };
             self.change_outbox(account, RuleId::WATCHLIST, |outbox, rule| {
                 outbox.queue_changes(rule, new);
+            });
+        }
+    }
+
+    fn set_digest(&mut self, account: AccountId, digest: Option<Digest>) {
+        let mut has_outbox = false;
+        self.change_data(account, |data| {
+            has_outbox = data.outbox.get(RuleId::DIGEST).is_some();
+            data.digest = digest;
+        });
+        if has_outbox && digest.is_none() {
+            self.change_outbox(account, RuleId::DIGEST, |outbox, _| outbox.keep_channels(&[]));
+        }
+    }
+
+    /// Queues a digest. Skips disabled accounts, and accounts whose digest was turned off or already
+    /// queued for the hour, since a record with an unknown outcome is written again.
+    fn queue_digest(
+        &mut self,
+        account: AccountId,
+        (hour, batch): (UnixMs, u64),
+        (at, delivery): (UnixMs, Option<DeliveryId>),
+        total: u32,
+        rows: DigestRows,
+    ) {
+        let mut is_due = false;
+        let is_enabled = self.accounts.get(&account).is_some_and(|found| !found.disabled);
+        self.change_data(account, |data| {
+            if let Some(digest) = data.digest.as_mut().filter(|it| is_enabled && it.through < hour)
+            {
+                (digest.through, digest.batch) = (hour, digest.batch.max(batch));
+                is_due = true;
+            }
+        });
+        if let Some(id) = delivery.filter(|_| is_due) {
+            let list_day = Day::nearest(at.instant());
+            let content = Some(MessageRows::Digest(Arc::new(rows)));
+            let message = Message { kind: MessageKind::Match, at, list_day, total, content };
+            self.change_outbox(account, RuleId::DIGEST, |outbox, rule| {
+                outbox.queue(rule, &message, &[(0, id)]);
             });
         }
     }

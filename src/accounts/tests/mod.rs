@@ -2,6 +2,7 @@
 
 mod ceilings;
 mod deliveries;
+mod digest;
 mod keys;
 mod sessions;
 mod shared;
@@ -111,7 +112,8 @@ fn open(dir: &std::path::Path) -> Store {
 impl World {
     fn new() -> World {
         let dir = tempfile::tempdir().expect("a folder");
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).build();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_time().build();
         World { store: open(dir.path()), dir, runtime: runtime.expect("a runtime") }
     }
 

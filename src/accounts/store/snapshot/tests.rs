@@ -4,6 +4,7 @@ use crate::data::access::{Session, SessionLife};
 use crate::data::actions::{Action, Changed, Content, Key as RowKey, RuleBefore};
 use crate::data::claims::Claim;
 use crate::data::deliveries::{OffReason, StatusClass};
+use crate::data::digest::DigestSearch;
 use crate::data::facts::{Facts, FactsRow, PART_BYTES, Part};
 use crate::data::feeds::{Feed, FeedOf};
 use crate::data::keys::Key;
@@ -139,6 +140,7 @@ fn the_bytes_of_a_snapshot_never_change() {
         ("facts", with_facts(4)),
         ("actions", acted()),
         ("visits", visited()),
+        ("digests", digested()),
     ];
     let ours: String = all.into_iter().map(line).collect();
     assert_eq!(ours, include_str!("../../../../tests/golden/accounts-snapshot-0.1.hex"));
@@ -371,14 +373,34 @@ fn visited() -> Frozen {
     frozen(vec![Arc::new(full)])
 }
 
+/// An account with a digest, and one that waits to be sent.
+fn digested() -> Frozen {
+    let mut full = Arc::unwrap_or_clone(account(9, Vec::new(), Vec::new()));
+    let data = Arc::make_mut(&mut full.data);
+    let zone = "Europe/Berlin".parse().expect("a zone");
+    let hour = Hour::new(8).expect("an hour");
+    let (through, batch) = (at(3), 7);
+    data.digest = Some(Digest { hour, zone, through, batch, best: true, searches: true });
+    let named = || vec![MatchedName::clone(&matched("a.com"))];
+    let id = SearchId::new(9).expect("an id");
+    let search = DigestSearch { id, name: "Mine".into(), total: 3, names: named() };
+    let rows = DigestRows { best: named(), searches: vec![search] };
+    let content = Some(MessageRows::Digest(Arc::new(rows)));
+    let (kind, total) = (MessageKind::Match, 12);
+    let message = Message { kind, at: at(5), list_day: day(), total, content };
+    data.outbox.change(RuleId::DIGEST, |outbox| {
+        outbox.queue(Digest::sender(), &message, &[(0, DeliveryId::new([1; 16]))]);
+    });
+    frozen(vec![Arc::new(full)])
+}
+
 #[test]
-fn visits_round_trip() {
-    let state = visited();
-    let read = load(&chunks(&state)).expect("sound");
-    assert_eq!(
-        read.account(AccountId(9)).map(|it| &it.data),
-        state.accounts.get(&AccountId(9)).map(|it| &it.data)
-    );
+fn visits_and_digests_round_trip() {
+    for state in [visited(), digested()] {
+        let read = load(&chunks(&state)).expect("sound");
+        let data = |accounts: &Accounts| accounts.get(&AccountId(9)).map(|it| it.data.clone());
+        assert_eq!(data(&read.accounts), data(&state.accounts));
+    }
 }
 
 #[test]
