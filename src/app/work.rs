@@ -30,6 +30,7 @@ use crate::workers::deliver::Deliver;
 use crate::workers::deliver::schedule::Schedule;
 use crate::workers::deliver::send::Senders;
 use crate::workers::gather::{Gather, Rows};
+use crate::workers::notify::digest::Digests;
 use crate::workers::notify::matching::Matching;
 use crate::workers::notify::watching::Watching;
 use crate::workers::verify::server::Limits;
@@ -82,6 +83,9 @@ impl workers::Work for Work {
         watching.begin().await;
         tasks.spawn(watching.run(stop()));
         tasks.spawn(matching.run(stop()));
+        if self.app.reach.channels.email {
+            tasks.spawn(self.digests().run(stop()));
+        }
         tasks.spawn(self.deliver.clone().run(stop()));
         Ok(tasks)
     }
@@ -153,6 +157,16 @@ impl Work {
             clock: self.config.clock,
             catch_days: self.config.catch_days,
             published: Arc::clone(&self.published[0]),
+        }
+    }
+
+    fn digests(&self) -> Digests {
+        Digests {
+            live: Arc::clone(&self.app.live),
+            store: self.app.store.clone(),
+            facts: Arc::clone(&self.app.facts),
+            clock: self.config.clock,
+            catch_days: self.config.catch_days,
         }
     }
 

@@ -416,10 +416,11 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Page of a rule, or of the settings of the watchlist, on the server at `home`.
+/// Page of a rule, or of the settings of the watchlist or the digest, on the server at `home`.
 pub fn settings_page(home: &str, rule: RuleId) -> String {
     match rule {
         RuleId::WATCHLIST => format!("{home}/watchlist/alerts"),
+        RuleId::DIGEST => format!("{home}/account/notifications"),
         rule => format!("{home}/alerts/{rule}"),
     }
 }

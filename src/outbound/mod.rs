@@ -7,6 +7,7 @@ pub mod archive;
 pub mod bootstrap;
 pub mod chat;
 pub mod coding;
+pub mod digest;
 pub mod dns;
 pub mod email;
 pub mod guard;

@@ -41,6 +41,7 @@ impl Notice<'_> {
     fn lines(&self) -> [String; 3] {
         let (what, it) = match self.rule_id {
             RuleId::WATCHLIST => ("watchlist".to_owned(), "its settings"),
+            RuleId::DIGEST => ("morning digest".to_owned(), "its settings"),
             id => (
                 format!("alert rule \"{}\" (id {})", one_line(self.rule_name), id.get()),
                 "the rule",

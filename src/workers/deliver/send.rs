@@ -5,10 +5,14 @@ use std::sync::Arc;
 use anyhow::Context;
 use chrono::{DateTime, Utc};
 
-use crate::accounts::{Channel, ClosedChannel, Message, MessageKind, PendingDelivery, Problem};
+use crate::accounts::{
+    Channel, ClosedChannel, DigestRows, DigestSearch, MatchedName, Message, MessageKind,
+    MessageRows, PendingDelivery, Problem,
+};
 use crate::index::generation::live::LiveIndex;
 use crate::outbound::alert::{self, Alert, MAIL_NAMES_MAX, MailLinks};
 use crate::outbound::chat::{self, Chats};
+use crate::outbound::digest::{DigestMail, SearchPart};
 use crate::outbound::dns::Dns;
 use crate::outbound::email::{Mail, Mailer};
 use crate::outbound::guard::Guard;
@@ -19,6 +23,7 @@ use crate::outbound::telegram::Bot;
 use crate::outbound::webhook;
 use crate::outbound::{Failure, SendError};
 use crate::vocab::ids::{RuleId, UnsubscribeToken};
+use crate::vocab::name::DomainName;
 use crate::vocab::time::UnixMs;
 use crate::vocab::url::WebhookUrl;
 use crate::vocab::watched_change::WatchedChange;
@@ -93,8 +98,24 @@ impl Senders {
             Channel::Email => {
                 let mailer = self.mailer.as_ref().ok_or_else(|| not_configured("smtp.host"))?;
                 let index = self.live.current();
+                if let Some(MessageRows::Digest(rows)) = &pending.delivery.message.content {
+                    let explain = |name: &DomainName| index.explanation(name);
+                    let digest = digest_mail(&pending.delivery.message, rows);
+                    let parts = |links: MailLinks<'_>| {
+                        (
+                            digest.headline(),
+                            digest.text(links, &explain),
+                            digest.html(links, &explain),
+                        )
+                    };
+                    self.mail(mailer, &pending, &alert, parts).await?;
+                    return Ok(None);
+                }
                 alert.explain(MAIL_NAMES_MAX, |domain| index.explanation(domain));
-                self.mail(mailer, &pending, &alert).await
+                let parts = |links: MailLinks<'_>| {
+                    (alert.headline(), alert.mail_text(links), alert.mail_html(links))
+                };
+                self.mail(mailer, &pending, &alert, parts).await
             }
             Channel::Telegram { chat_id } => {
                 let bot = self.bot.as_ref().ok_or_else(|| not_configured("telegram.token"))?;
@@ -135,22 +156,25 @@ impl Senders {
         mailer.send(mail).await
     }
 
+    /// Mails a message with the subject, text and HTML that `parts` returns.
     async fn mail(
         &self,
         mailer: &Mailer,
         pending: &PendingDelivery,
         alert: &Alert,
+        parts: impl Fn(MailLinks<'_>) -> (String, String, String),
     ) -> Result<(), SendError> {
         let token = pending.unsubscribe.as_ref().map(UnsubscribeToken::reveal);
         let unsubscribe = self.home.as_ref().zip(token);
         let unsubscribe = unsubscribe.map(|(home, token)| format!("{home}/unsubscribe/{token}"));
         let links = MailLinks { home: self.home.as_deref(), unsubscribe: unsubscribe.as_deref() };
+        let (subject, text, html) = parts(links);
         let mail = Mail {
             id: &alert.delivery_id,
             to: pending.email.as_str(),
-            subject: &alert.headline(),
-            text: alert.mail_text(links),
-            html: alert.mail_html(links),
+            subject: &subject,
+            text,
+            html,
             unsubscribe: unsubscribe.as_deref(),
             at: alert.at,
         };
@@ -233,6 +257,16 @@ fn not_configured(setting: &str) -> SendError {
     tracing::error!(setting, "a delivery needs a setting that is missing");
     let detail = format!("{setting} is not set");
     SendError { is_down: true, ..SendError::new(Failure::NotConfigured, detail) }
+}
+
+fn digest_mail<'a>(message: &Message, rows: &'a DigestRows) -> DigestMail<'a> {
+    let names = |names: &'a [MatchedName]| names.iter().map(|name| &**name).collect();
+    let search = |search: &'a DigestSearch| {
+        let DigestSearch { id, name, total, names: found } = search;
+        SearchPart { id: *id, name, total: *total, names: names(found) }
+    };
+    let searches = rows.searches.iter().map(search).collect();
+    DigestMail { date: message.list_day, total: message.total, best: names(&rows.best), searches }
 }
 
 fn alert(pending: &PendingDelivery) -> Alert {
