@@ -1,6 +1,7 @@
 //! Account pages: sign-up, login, logout and the account settings.
 
 mod api_key;
+mod digest;
 pub(crate) mod facts;
 mod keys;
 mod login;
@@ -94,6 +95,7 @@ pub fn routes() -> Router<Web> {
         .route("/account/facts/mapping", post(facts::map))
         .route("/account/facts/remove", post(facts::remove))
         .route("/account/notifications", get(notifications::show))
+        .route("/account/digest", post(digest::save))
         .route("/account/telegram", post(notifications::set_chat))
         .route("/account/email/send", post(notifications::send_link))
         .route("/verify/{token}", get(verify::ask).post(verify::verify))
@@ -133,7 +135,12 @@ const TABS: [(Tab, &str, &str, &str); 5] = [
         "Facts",
         "The facts about names that you added, and those of this server.",
     ),
-    (Tab::Notifications, "/account/notifications", "Notifications", "Where your alerts are sent."),
+    (
+        Tab::Notifications,
+        "/account/notifications",
+        "Notifications",
+        "Where your alerts are sent, and the morning digest.",
+    ),
 ];
 
 /// Styles of pages with a table beside forms.

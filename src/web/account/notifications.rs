@@ -1,5 +1,5 @@
-//! `/account/notifications`: verification of the e-mail address, the default Telegram chat of new alert
-//! rules, and the channels that this server has configured.
+//! `/account/notifications`: verification of the e-mail address, the morning digest, the default Telegram
+//! chat of new alert rules, and the channels that this server has configured.
 
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
 use crate::Web;
+use crate::account::digest;
 use crate::account::mail::{self, Sent};
 use crate::account::verify::VERIFIED;
 use crate::account::{Tab, profile_of, tab_page};
@@ -35,7 +36,11 @@ const FAILED: Notice = Notice::new(
 );
 const CHAT_SET: Notice = Notice::new("chat", "Saved. New alert rules use this Telegram chat.");
 const CHAT_GONE: Notice = Notice::new("no-chat", "Removed. New alert rules have no Telegram chat.");
-const NOTICES: [Notice; 6] = [SENT, WAIT, FAILED, CHAT_SET, CHAT_GONE, VERIFIED];
+const NOTICES: [Notice; 8] =
+    [SENT, WAIT, FAILED, CHAT_SET, CHAT_GONE, VERIFIED, digest::SAVED, digest::STOPPED];
+
+/// Path of the page.
+pub const PATH: &str = "/account/notifications";
 
 /// `GET /account/notifications`.
 pub async fn show(
@@ -56,9 +61,9 @@ pub async fn send_link(State(web): State<Web>, member: LoggedIn) -> Result<Redir
         Sent::Wait => WAIT,
         Sent::Failed => FAILED,
         // The page itself explains this case.
-        Sent::NotSetUp => return Ok(Redirect::to("/account/notifications")),
+        Sent::NotSetUp => return Ok(Redirect::to(PATH)),
     };
-    Ok(notice.at("/account/notifications"))
+    Ok(notice.at(PATH))
 }
 
 /// `POST /account/telegram`: sets the default chat of new alert rules. An empty value removes it.
@@ -70,7 +75,7 @@ pub async fn set_chat(
     let chat = Some(fields.text("chat").trim()).filter(|chat| !chat.is_empty()).map(str::to_owned);
     let notice = if chat.is_some() { CHAT_SET } else { CHAT_GONE };
     match web.app.store.set_telegram_chat(&member.caller, chat).await {
-        Ok(()) => Ok(notice.at("/account/notifications").into_response()),
+        Ok(()) => Ok(notice.at(PATH).into_response()),
         Err(WriteError::Invalid { .. }) => {
             let what = "Enter a chat ID, such as -1001234567890, or @ and a channel name.";
             let again = page(&web, &member, &html! {}, Some((fields.text("chat"), what)))?;
@@ -88,9 +93,23 @@ fn page(
     refused: Option<(&str, &str)>,
 ) -> Result<Markup, PageError> {
     let profile = profile_of(web, member)?;
+    let digest = digest::panel(web, &profile, &web.user_data(member));
+    page_with(web, member, notice, refused, &digest)
+}
+
+/// As [`page`], with the panel of the morning digest.
+pub fn page_with(
+    web: &Web,
+    member: &LoggedIn,
+    notice: &Markup,
+    refused: Option<(&str, &str)>,
+    digest: &Markup,
+) -> Result<Markup, PageError> {
+    let profile = profile_of(web, member)?;
     let main = html! {
         div.columns {
             (email_panel(web, &profile))
+            (digest)
             (telegram_panel(web.app.reach.channels, &profile, refused))
         }
         p { "Your " a href="/alerts" { "alert rules" } " decide which names you hear about and where messages go." }
