@@ -6,6 +6,7 @@ mod bulk;
 mod dossier;
 mod facts;
 mod limits;
+mod new_names;
 pub(crate) mod person;
 mod portfolio;
 mod searches;
@@ -67,7 +68,8 @@ impl World {
 }
 
 /// Every form that changes something, with valid fields.
-const FORMS: [(&str, &str); 38] = [
+const FORMS: [(&str, &str); 39] = [
+    ("/account/digest", "off=yes"),
     ("/account/facts", ""),
     ("/account/facts/mapping", "fingerprint=0011223344556677&column=domain&column=a.b"),
     ("/account/facts/remove", "source=a"),

@@ -49,7 +49,7 @@ pub fn show(shown: &Shown, found: &Result<DropsResults<'_>, String>) -> Markup {
             }
             div #rows {
                 @if let Ok(found) = found {
-                    (new::form(shown, found.total(), found.batch))
+                    (new::form(shown, found))
                     @match &found.listing {
                         Listing::Digest(best) if found.listing.rows() > 0 => (digest(shown, best)),
                         Listing::Rows { page: Some(page), sort, offset, total } if page.count() > 0 => {

@@ -46,6 +46,7 @@ use crate::service::app::Now;
 use crate::service::checks::{Checked, Checks};
 use crate::service::error::ApiError;
 use crate::service::fact_book::{ShownFacts, VisibleFacts};
+use crate::service::searches::SearchCounts;
 use crate::service::work;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::viewer::Viewer;
@@ -153,12 +154,15 @@ async fn list_drops(
             found => Ok(found?),
         };
         let owned = shown.owned.as_deref();
-        let saved =
+        let mut saved =
             owned.map(|owned| saved::counted(&app, owned, &index, as_of)).unwrap_or_default();
         let is_bad = shown.not_understood.is_some() || found.is_err();
         let status = if is_bad { StatusCode::BAD_REQUEST } else { StatusCode::OK };
         let at_end = found.as_ref().is_ok_and(|found| new::is_at_end(&found.listing));
         let seen = owned.filter(|_| at_end).and_then(|owned| new::search_of(&shown.state, owned));
+        for (_, counts) in saved.iter_mut().filter(|(search, _)| Some(search.id) == seen) {
+            *counts = counts.map(|counts| SearchCounts { new: Total::Exact(0), ..counts });
+        }
         let page = show(&shown, &found, &saved, (wanted == Wanted::Page).then_some(&viewer));
         Ok((status, page, seen))
     };

@@ -13,7 +13,7 @@ use crate::accounts::{Caller, SavedSearch, SearchPatch, UserData, Visit, WriteEr
 use crate::components::{total, totalled};
 use crate::drops::saved::list_of;
 use crate::drops::state::{DropsParams, NEW};
-use crate::drops::{Listing, Shown};
+use crate::drops::{DropsResults, Listing, Shown};
 use crate::error::PageError;
 use crate::form::{Fields, Form};
 use crate::index::Total;
@@ -130,23 +130,25 @@ pub(super) fn is_at_end(listing: &Listing<'_>) -> bool {
 }
 
 /// Renders how many names are new, and the form that marks them as seen.
-pub(super) fn form(shown: &Shown, names: Total, batch: u64) -> Markup {
+pub(super) fn form(shown: &Shown, found: &DropsResults<'_>) -> Markup {
     let Some(owned) = &shown.owned else { return html! {} };
     let since = shown.visit.and_then(|visit| visit.since);
-    let search = search_of(&shown.state, owned);
+    let (names, search) = (found.total(), search_of(&shown.state, owned));
+    // A search whose last new name is on this page is seen already.
+    let is_seen = search.is_some() && is_at_end(&found.listing);
     let is_visit = matches!(NewNames::of(&shown.state), Ok(Some(NewNames::SinceVisit)));
     let next = shown.state.with(&[(NEW, "")]).path();
     html! {
         @if names.count() > 0 && (search.is_some() || is_visit) {
             form.seen method="post" action=(PATH) {
                 input type="hidden" name="next" value=(next);
-                input type="hidden" name="batch" value=(batch);
+                input type="hidden" name="batch" value=(found.batch);
                 @if let Some(id) = search { input type="hidden" name="search" value=(id); }
                 p {
                     (totalled(names, "new name"))
                     @if let Some((at, _)) = since.filter(|_| is_visit) { " since " (said(shown, at)) }
                 }
-                button.quiet.small { "Mark as seen" }
+                @if !is_seen { button.quiet.small { "Mark as seen" } }
             }
         }
     }

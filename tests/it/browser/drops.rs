@@ -189,8 +189,8 @@ fn a_search_is_saved_shows_new_names_and_becomes_an_alert() {
         Ok(browser.link("2 new in Dotcoms").is_shown().then_some(()))
     });
     browser.link("2 new in Dotcoms").follow();
-    browser.is_at("/?view=active&tld=com&sort=listed");
-    let mut newest = names(&browser)[..2].to_vec();
+    browser.is_at("/?view=active&new=after-1&tld=com");
+    let mut newest = names(&browser);
     newest.sort_unstable();
     assert_eq!(newest, ["anothernewname.com", "brandnewname.com"]);
     assert_eq!(browser.link("2 new in Dotcoms").count(), 0);

@@ -1,7 +1,9 @@
 //! The actions of an investor, from a filter to the return of a venue, on a generated market.
 
+use chrono::{DateTime, Utc};
+
 use super::drops::names;
-use super::world::World;
+use super::world::{TODAY, World};
 use crate::common::mailbox::Mailbox;
 
 /// Rows of the watchlist.
@@ -42,9 +44,13 @@ fn a_morning_from_the_filter_to_the_return() {
         Ok(browser.link("3 new in Best of tomorrow").is_shown().then_some(()))
     });
     browser.link("3 new in Best of tomorrow").follow();
-    let mut first = names(&browser)[..3].to_vec();
-    first.sort_unstable();
-    assert_eq!(first, ["brightcabin.com", "calmriver.com", "openorchard.com"]);
+    let mut new = names(&browser);
+    new.sort_unstable();
+    assert_eq!(new, ["brightcabin.com", "calmriver.com", "openorchard.com"]);
+    // They were shown, so the next page counts none.
+    browser.open("/?tld=com&digits=none&release_from=tomorrow&release_to=tomorrow&sort=listed");
+    browser.main().row("calmriver.com").wait();
+    assert_eq!(browser.main().at("//aside//a[@class='new']").count(), 0);
 
     // Twenty names are selected by keyboard, and watched with a tag.
     for _ in 0..20 {
@@ -106,4 +112,52 @@ fn a_morning_from_the_filter_to_the_return() {
     browser.open("/portfolio");
     browser.button("Show as table").click();
     browser.main().at("//*[@id='groups']").row("DropCatch").text("5.0×").wait();
+}
+
+#[test]
+fn a_new_list_is_seen_by_its_marks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let clock = folder.path().join("clock");
+    let set = |hour: &str| {
+        let at: DateTime<Utc> = format!("{TODAY}T{hour}:00:00Z").parse().expect("a time");
+        let aside = clock.with_extension("aside");
+        std::fs::write(&aside, format!("{}\n", at.timestamp())).expect("written");
+        std::fs::rename(&aside, &clock).expect("renamed");
+    };
+    set("08");
+    let world = World::by_clock(&clock);
+    let browser = world.member("ann@example.com", "core");
+    let list = "/?view=active&tld=com&starts=harbor";
+    browser.open(list);
+    assert_eq!(names(&browser), ["harborlight.com"]);
+
+    // Two actions save the search.
+    browser.main().at("//summary[.='Save this search']").click();
+    browser.main().button("Save search").follow();
+    world.ingest_soon("next.csv", &["harborlantern.com", "harborgarden.com", "other.com"], 9);
+
+    // On the next visit, new names have a mark without any action, and others have none.
+    set("10");
+    browser.log_in("ann@example.com");
+    browser.until("the list is served", || {
+        browser.open(list);
+        Ok((names(&browser).len() == 3).then_some(()))
+    });
+    let marked = "return [...document.querySelectorAll('#list tr:has(.fresh) .sel input')].map((box) => box.value).sort()";
+    let new = ["harborgarden.com", "harborlantern.com"];
+    assert_eq!(browser.script(marked, &[]), serde_json::json!(new));
+
+    // One action leads to the new names of the search, and another one to those of the whole list.
+    browser.main().at("//aside//a[@class='new'][starts-with(normalize-space(.), '2 new')]").click();
+    browser.main().text("2 new names").wait();
+    let mut shown = names(&browser);
+    shown.sort_unstable();
+    assert_eq!(shown, new);
+    browser.open("/?view=active");
+    browser.link("3 new since Fri 08:00").click();
+    browser.main().text("3 new names since Fri 08:00").wait();
+    assert_eq!(names(&browser).len(), 3);
+    browser.main().button("Mark as seen").follow();
+    browser.main().at("//*[@id='rows']//tr").wait();
+    assert_eq!(browser.script("return document.querySelectorAll('.fresh').length", &[]), 0);
 }

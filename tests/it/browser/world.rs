@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
+use std::path::Path;
 
 use flate2::read::GzDecoder;
 
@@ -53,6 +54,15 @@ impl World {
         let site = Site::new();
         ingest(&site, "list.csv", &list());
         World::of(site, WEB)
+    }
+
+    /// Creates a world whose server reads its time of day, in seconds since 1970, from the file `clock`.
+    pub fn by_clock(clock: &Path) -> World {
+        let site = Site::new();
+        ingest(&site, "list.csv", &list());
+        let settings = site.settings(WEB);
+        let server = site.serve_by(clock, &["--config", &settings, "--today", TODAY]);
+        World { site, server, settings }
     }
 
     /// Creates a world whose server may send webhooks to a local receiver.

@@ -35,8 +35,9 @@ fn a_saved_search_counts_new_names_until_they_were_shown() {
     ann.get(&format!("/searches/{id}?new=1")).assert_goes_to(new);
     for _ in 0..2 {
         let list = ann.get(new);
-        list.assert_says(200, "1 new name Mark as seen");
-        assert_eq!(list.text.matches("name=\"domain\"").count(), 1, "{}", list.visible());
+        list.assert_says(200, "1 new name Drops");
+        list.assert_lacks("1 new in");
+        assert_eq!(list.text.matches("aria-label=\"Select ").count(), 2, "{}", list.visible());
         assert!(list.text.contains("Select brandnew.com"), "{}", list.visible());
     }
     ann.get("/").assert_says(200, "Short .com 5");
