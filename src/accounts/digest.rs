@@ -8,7 +8,8 @@ use chrono::{DateTime, Utc};
 
 use super::data::UserData;
 use super::data::account::Account;
-use super::data::digest::{Digest, DigestRows};
+use super::data::deliveries::DigestRows;
+use super::data::digest::Digest;
 use super::data::rules::Channel;
 use super::decide::{Decided, random_bytes};
 use super::deliveries::{live_channels, new_unsubscribe_token};

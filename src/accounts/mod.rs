@@ -72,10 +72,10 @@ pub use data::UserData;
 pub use data::access::{LINK_AGE_MAX, SESSION_KEPT_MAX, Session, SessionLife};
 pub use data::claims::{Attribution, Claim, Commission, Price};
 pub use data::deliveries::{
-    AttemptOutcome, Delivery, DeliveryStatus, MatchedName, Message, MessageKind, MessageRows,
-    OffReason, Problem, StatusClass, SwitchedOff,
+    AttemptOutcome, Delivery, DeliveryStatus, DigestRows, DigestSearch, MatchedName, Message,
+    MessageKind, MessageRows, OffReason, Problem, StatusClass, SwitchedOff,
 };
-pub use data::digest::{Digest, DigestRows, DigestSearch};
+pub use data::digest::Digest;
 pub use data::facts::{Facts, FactsRow, OwnFacts};
 pub use data::feeds::{Feed, FeedOf};
 pub use data::keys::Key;

@@ -8,15 +8,15 @@ use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
-use crate::data::digest::DigestRows;
 use crate::data::fields::row;
 use crate::data::rules::{Channel, Rule};
 use crate::data::sorted::Sorted;
 use crate::vocab::day::Day;
 use crate::vocab::dropped_name::DroppedName;
-use crate::vocab::ids::{DeliveryId, RuleId, UnsubscribeToken};
+use crate::vocab::ids::{DeliveryId, RuleId, SearchId, UnsubscribeToken};
 use crate::vocab::limits::{DELIVERIES_KEPT_MAX, FAILED_WITH_NAMES_MAX, MESSAGE_NAMES_MAX};
 use crate::vocab::time::UnixMs;
 use crate::vocab::watched_change::WatchedChange;
@@ -41,6 +41,30 @@ impl From<DroppedName> for MatchedName {
 
 row!(MatchedName of DroppedName { 1 name, 2 dqs, 3 drop_date, 4 release, 5 stage }
     optional { 6 release_second });
+
+/// Names of a saved search in a digest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DigestSearch {
+    pub id: SearchId,
+    pub name: CompactString,
+    /// Number of new names.
+    pub total: u32,
+    /// The best of them.
+    pub names: Vec<MatchedName>,
+}
+
+row!(DigestSearch { 1 id, 2 name, 3 total } optional { 4 names });
+
+/// Rows of a digest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DigestRows {
+    /// The best new names, best first.
+    pub best: Vec<MatchedName>,
+    /// Saved searches with new names.
+    pub searches: Vec<DigestSearch>,
+}
+
+row!(DigestRows { } optional { 1 best, 2 searches });
 
 /// The purpose of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,13 +3,11 @@
 use std::sync::{Arc, LazyLock};
 
 use chrono::{DateTime, Utc};
-use compact_str::CompactString;
 
-use crate::data::deliveries::MatchedName;
 use crate::data::fields::row;
 use crate::data::rules::{Channel, Rule};
 use crate::query::stored::Conditions;
-use crate::vocab::ids::{RuleId, SearchId};
+use crate::vocab::ids::RuleId;
 use crate::vocab::time::UnixMs;
 use crate::vocab::zone::{Hour, Zone};
 
@@ -58,30 +56,6 @@ impl Digest {
         &SENDER
     }
 }
-
-/// Names of a saved search in a digest.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DigestSearch {
-    pub id: SearchId,
-    pub name: CompactString,
-    /// Number of new names.
-    pub total: u32,
-    /// The best of them.
-    pub names: Vec<MatchedName>,
-}
-
-row!(DigestSearch { 1 id, 2 name, 3 total } optional { 4 names });
-
-/// Rows of a digest.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DigestRows {
-    /// The best new names, best first.
-    pub best: Vec<MatchedName>,
-    /// Saved searches with new names.
-    pub searches: Vec<DigestSearch>,
-}
-
-row!(DigestRows { } optional { 1 best, 2 searches });
 
 #[cfg(test)]
 mod tests {

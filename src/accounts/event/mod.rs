@@ -18,8 +18,8 @@ use thiserror::Error;
 
 use super::data::access::SessionLife;
 use super::data::claims::Claim;
-use super::data::deliveries::{AttemptOutcome, MatchedName, SwitchedOff};
-use super::data::digest::{Digest, DigestRows};
+use super::data::deliveries::{AttemptOutcome, DigestRows, MatchedName, SwitchedOff};
+use super::data::digest::Digest;
 use super::data::facts::{FactsRow, Part};
 use super::data::feeds::{Feed, FeedOf};
 use super::data::fields::{NEWER, put_with_length, row, take_numbered};

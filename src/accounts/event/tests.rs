@@ -1,7 +1,6 @@
 use super::*;
 use crate::data::claims::{Attribution, Commission, Terms};
-use crate::data::deliveries::{OffReason, Problem, StatusClass};
-use crate::data::digest::DigestSearch;
+use crate::data::deliveries::{DigestSearch, OffReason, Problem, StatusClass};
 use crate::data::facts::{FactsRow, Part};
 use crate::data::fields::RowWriter;
 use crate::data::rules::WebhookSecret;

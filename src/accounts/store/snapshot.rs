@@ -22,10 +22,10 @@ use crate::cluster::record::{Chain, SHARED, SharedPosition, SharedRecord, copies
 use crate::data::access::{Access, Address, Links};
 use crate::data::account::Account;
 use crate::data::deliveries::{
-    Delivery, DeliveryStatus, MatchedName, Message, MessageKind, MessageRows, Outbox, Problem,
-    RuleOutbox, SwitchedOff,
+    Delivery, DeliveryStatus, DigestRows, MatchedName, Message, MessageKind, MessageRows, Outbox,
+    Problem, RuleOutbox, SwitchedOff,
 };
-use crate::data::digest::{Digest, DigestRows};
+use crate::data::digest::Digest;
 use crate::data::facts::Facts;
 use crate::data::fields::{NEWER, codec, put_with_length, row, take_numbered};
 use crate::data::money::MoneySettings;

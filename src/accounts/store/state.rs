@@ -15,9 +15,9 @@ use crate::data::access::{Access, Address, Session};
 use crate::data::account::Account;
 use crate::data::actions::{Changed, Content, Key as RowKey, RuleBefore};
 use crate::data::deliveries::{
-    MatchedName, Message, MessageKind, MessageRows, NewChanges, RuleOutbox,
+    DigestRows, MatchedName, Message, MessageKind, MessageRows, NewChanges, RuleOutbox,
 };
-use crate::data::digest::{Digest, DigestRows};
+use crate::data::digest::Digest;
 use crate::data::feeds::{Feed, FeedOf};
 use crate::data::keys::Key;
 use crate::data::money::MoneySettings;

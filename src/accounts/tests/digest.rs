@@ -1,7 +1,7 @@
 //! Morning digests: queued once for an hour, also when a record is repeated; unsubscribed, off and on.
 
 use super::*;
-use crate::data::digest::{DigestRows, DigestSearch};
+use crate::data::deliveries::{DigestRows, DigestSearch};
 use crate::digest::{FoundDigest, NewDigest};
 use crate::vocab::ids::SearchId;
 use crate::vocab::zone::{Hour, Zone};

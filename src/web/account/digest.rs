@@ -1,22 +1,16 @@
 //! The morning digest on `/account/notifications`: a mail with the best new names and those of saved
 //! searches, without an alert rule.
 
-use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
 use crate::Web;
-use crate::account::notifications;
 use crate::accounts::{Channel, NewDigest, Profile, UserData};
-use crate::error::PageError;
 use crate::field::{Field, FormError, Input};
-use crate::form::{Fields, Form};
-use crate::logged_in::LoggedIn;
+use crate::form::Fields;
 use crate::notice::Notice;
 use crate::service::error::ApiError;
 use crate::vocab::ids::RuleId;
 use crate::vocab::limits::DIGEST_BEST;
-use crate::vocab::time::UnixMs;
 use crate::vocab::zone::{Hour, Zone};
 
 pub const SAVED: Notice =
@@ -26,7 +20,7 @@ pub const STOPPED: Notice = Notice::new("no-digest", "The morning digest is off.
 const USUAL_HOUR: &str = "8";
 
 /// What the fields of the form hold.
-struct DigestForm {
+pub struct DigestForm {
     hour: String,
     zone: String,
     best: bool,
@@ -35,7 +29,7 @@ struct DigestForm {
 
 impl DigestForm {
     /// The present settings or, without any, those that the form offers.
-    fn of(owned: &UserData) -> DigestForm {
+    pub fn of(owned: &UserData) -> DigestForm {
         match owned.digest() {
             Some(digest) => DigestForm {
                 hour: digest.hour.get().to_string(),
@@ -52,7 +46,19 @@ impl DigestForm {
         }
     }
 
-    fn parse(&self) -> Result<NewDigest, ApiError> {
+    /// The form as sent.
+    pub fn sent(fields: &Fields) -> DigestForm {
+        DigestForm {
+            hour: fields.text("hour").to_owned(),
+            zone: fields.text("zone").trim().to_owned(),
+            best: !fields.text("best").is_empty(),
+            searches: !fields.text("searches").is_empty(),
+        }
+    }
+
+    /// # Errors
+    /// The first invalid field.
+    pub fn parse(&self) -> Result<NewDigest, ApiError> {
         let hour: Result<Hour, _> = self.hour.parse();
         let zone: Result<Zone, _> = self.zone.parse();
         if !self.best && !self.searches {
@@ -67,12 +73,8 @@ impl DigestForm {
     }
 }
 
-/// Renders the panel; `refused` holds a rejected form with its error.
-pub fn panel(web: &Web, profile: &Profile, owned: &UserData) -> Markup {
-    form_panel(web, profile, owned, &DigestForm::of(owned), None)
-}
-
-fn form_panel(
+/// Renders the panel with a form; `error` is that of the form.
+pub fn panel(
     web: &Web,
     profile: &Profile,
     owned: &UserData,
@@ -116,43 +118,6 @@ fn form_panel(
                     }
                 }
             }
-        }
-    }
-}
-
-/// `POST /account/digest`: saves the digest, or turns it off.
-pub async fn save(
-    State(web): State<Web>,
-    member: LoggedIn,
-    Form(fields): Form<Fields>,
-) -> Result<Response, PageError> {
-    let is_off = !fields.text("off").is_empty();
-    let form = DigestForm {
-        hour: fields.text("hour").to_owned(),
-        zone: fields.text("zone").trim().to_owned(),
-        best: !fields.text("best").is_empty(),
-        searches: !fields.text("searches").is_empty(),
-    };
-    let batch = web.app.live.current().manifest().batches;
-    let now = UnixMs::from_instant(member.viewer.now.0);
-    let saved = match (!is_off).then(|| form.parse()).transpose() {
-        Ok(new) => {
-            let saved = web.app.store.set_digest(&member.caller, new, batch, now).await;
-            saved.map_err(ApiError::from)
-        }
-        Err(err) => Err(err),
-    };
-    match saved {
-        Ok(()) => {
-            let notice = if is_off { STOPPED } else { SAVED };
-            Ok(notice.at(notifications::PATH).into_response())
-        }
-        Err(err) => {
-            let error = FormError::new(err, |field| Some(field.to_owned()));
-            let (profile, owned) = (super::profile_of(&web, &member)?, web.user_data(&member));
-            let panel = form_panel(&web, &profile, &owned, &form, Some(&error));
-            let page = notifications::page_with(&web, &member, &error.shown(), None, &panel)?;
-            Ok(error.into_page(page))
         }
     }
 }

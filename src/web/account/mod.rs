@@ -95,7 +95,7 @@ pub fn routes() -> Router<Web> {
         .route("/account/facts/mapping", post(facts::map))
         .route("/account/facts/remove", post(facts::remove))
         .route("/account/notifications", get(notifications::show))
-        .route("/account/digest", post(digest::save))
+        .route("/account/digest", post(notifications::set_digest))
         .route("/account/telegram", post(notifications::set_chat))
         .route("/account/email/send", post(notifications::send_link))
         .route("/verify/{token}", get(verify::ask).post(verify::verify))

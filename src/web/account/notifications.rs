@@ -7,18 +7,19 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
 use crate::Web;
-use crate::account::digest;
+use crate::account::digest::{self, DigestForm};
 use crate::account::mail::{self, Sent};
 use crate::account::verify::VERIFIED;
 use crate::account::{Tab, profile_of, tab_page};
 use crate::accounts::{Profile, WriteError};
 use crate::error::PageError;
-use crate::field::{Field, Input};
+use crate::field::{Field, FormError, Input};
 use crate::form::{Fields, Form};
 use crate::logged_in::LoggedIn;
 use crate::notice::{self, Notice};
 use crate::owned::instant;
 use crate::service::app::ConfiguredChannels;
+use crate::service::error::ApiError;
 use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
 
@@ -40,7 +41,7 @@ const NOTICES: [Notice; 8] =
     [SENT, WAIT, FAILED, CHAT_SET, CHAT_GONE, VERIFIED, digest::SAVED, digest::STOPPED];
 
 /// Path of the page.
-pub const PATH: &str = "/account/notifications";
+const PATH: &str = "/account/notifications";
 
 /// `GET /account/notifications`.
 pub async fn show(
@@ -85,6 +86,34 @@ pub async fn set_chat(
     }
 }
 
+/// `POST /account/digest`: saves the morning digest, or turns it off.
+pub async fn set_digest(
+    State(web): State<Web>,
+    member: LoggedIn,
+    Form(fields): Form<Fields>,
+) -> Result<Response, PageError> {
+    let is_off = !fields.text("off").is_empty();
+    let form = DigestForm::sent(&fields);
+    let batch = web.app.live.current().manifest().batches;
+    let now = UnixMs::from_instant(member.viewer.now.0);
+    let saved = match (!is_off).then(|| form.parse()).transpose() {
+        Ok(new) => {
+            let saved = web.app.store.set_digest(&member.caller, new, batch, now).await;
+            saved.map_err(ApiError::from)
+        }
+        Err(err) => Err(err),
+    };
+    let Err(err) = saved else {
+        let notice = if is_off { digest::STOPPED } else { digest::SAVED };
+        return Ok(notice.at(PATH).into_response());
+    };
+    let error = FormError::new(err, |field| Some(field.to_owned()));
+    let (profile, owned) = (profile_of(&web, &member)?, web.user_data(&member));
+    let panel = digest::panel(&web, &profile, &owned, &form, Some(&error));
+    let page = page_with(&web, &member, &error.shown(), None, &panel)?;
+    Ok(error.into_page(page))
+}
+
 /// Renders the page. `refused` holds a rejected chat and its error.
 fn page(
     web: &Web,
@@ -93,12 +122,13 @@ fn page(
     refused: Option<(&str, &str)>,
 ) -> Result<Markup, PageError> {
     let profile = profile_of(web, member)?;
-    let digest = digest::panel(web, &profile, &web.user_data(member));
+    let owned = web.user_data(member);
+    let digest = digest::panel(web, &profile, &owned, &DigestForm::of(&owned), None);
     page_with(web, member, notice, refused, &digest)
 }
 
 /// As [`page`], with the panel of the morning digest.
-pub fn page_with(
+fn page_with(
     web: &Web,
     member: &LoggedIn,
     notice: &Markup,
