@@ -19,7 +19,7 @@ pub const STOPPED: Notice = Notice::new("no-digest", "The morning digest is off.
 /// The hour that the form offers first.
 const USUAL_HOUR: &str = "8";
 
-/// What the fields of the form hold.
+/// Values of the form's fields.
 pub struct DigestForm {
     hour: String,
     zone: String,

@@ -1,4 +1,4 @@
-//! What is new since the last visit, and the morning digest, on servers whose clock is set.
+//! Names that are new since the last visit, and the morning digest, on servers whose clock is set.
 
 use std::path::PathBuf;
 use std::time::Duration;
