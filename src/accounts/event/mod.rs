@@ -215,7 +215,7 @@ table! {
         43 DigestSet { 1 account: AccountId; 2 digest: Option<Digest> }
         /// The morning digest for an hour was queued, with the names of lists up to `batch`. Without a
         /// `delivery`, no name was new.
-        44 DigestQueued {
+        45 DigestQueued {
             1 account: AccountId, 2 hour: UnixMs, 3 at: UnixMs, 4 batch: u64;
             5 delivery: Option<DeliveryId>, 6 total: u32, 7 rows: DigestRows,
         }
