@@ -171,7 +171,7 @@ fn was_told(account: &Account, change: &WatchedChange) -> bool {
     };
     messages.filter_map(|delivery| delivery.message.content.as_ref()).any(|rows| match rows {
         MessageRows::Changes(changes) => changes.iter().any(|known| is_same(known)),
-        MessageRows::Names(_) => false,
+        MessageRows::Names(_) | MessageRows::Digest(_) => false,
     })
 }
 
