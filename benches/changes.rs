@@ -141,6 +141,7 @@ fn tell(
             registered_again: false,
             arrived: Vec::new(),
             patch: WatchPatch::default(),
+            near: None,
         });
         for added in runtime.block_on(store.add_watches(&caller, watches.collect(), now))? {
             added?;
