@@ -56,7 +56,7 @@ fn a_preview_states_what_the_rule_delivers() {
     let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
     let rules = api.get("/api/v1/alerts").json();
     let rule = &rules["alerts"][0];
-    let id = rule["id"].as_str().expect("an id");
+    let id = &rule["id"];
     let sent = api.get(&format!("/api/v1/alerts/{id}/deliveries")).json();
     assert_eq!(sent["deliveries"][0]["names"], 3, "{sent}");
     let filter = rule["filter"].clone();
@@ -81,7 +81,7 @@ fn prices_are_read_as_they_are_written_in_german() {
         let form = browser.main().at("//form[contains(@class, 'notes')]");
         form.at("//button[contains(., 'ave')]").follow();
     };
-    for (typed, shown) in [("1.250,00", "$1,250"), ("12,50", "$12.50"), ("1.250", "$1,250")] {
+    for (typed, shown) in [("1.250,00", "$1,250"), ("12,50", "$12.50")] {
         browser.open("/domain/harborlight.com");
         browser.field("Max bid (USD)").fill(typed);
         save();
@@ -92,7 +92,7 @@ fn prices_are_read_as_they_are_written_in_german() {
         browser.main().row("harborlight.com").text(shown).wait();
     }
     browser.open("/domain/harborlight.com");
-    browser.field("Max bid (USD)").fill("12,5,0");
+    browser.field("Max bid (USD)").fill("1.250");
     save();
-    browser.main().text("12,5,0").wait();
+    browser.main().text("write 1250 or 1.25").wait();
 }

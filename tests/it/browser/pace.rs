@@ -93,13 +93,13 @@ const FOLLOW: &str = "
 /// Successive changes of filters, like those made with the sidebar, the days and the tabs.
 const CHANGES: [&str; 12] = [
     ".days li:nth-child(2) a",
-    ".side a[href*='tld=com']",
+    ".side section:not(.presets) a[href*='tld=com']",
     ".side a[href*='digits=none']",
     ".side a[href*='max_len=13']",
     ".side a[href*='_dqs=']",
     ".tools .clear",
     ".days li:nth-child(4) a",
-    ".side a[href*='tld=net']",
+    ".side section:not(.presets) a[href*='tld=net']",
     ".side a[href*='hyphens=none']",
     ".tools .clear",
     ".tabs li:nth-child(3) a",

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
 use std::path::Path;
+use std::time::Duration;
 
 use flate2::read::GzDecoder;
 
@@ -10,7 +11,7 @@ use super::driver::Browser;
 use crate::common::mailbox::Mailbox;
 use crate::common::receiver::Receiver;
 use crate::common::runs::{figure, say};
-use crate::common::{Server, Site};
+use crate::common::{Server, Site, wait};
 use crate::generator::common::drops::{Drops, Mix, write_csv};
 use crate::generator::common::names::RealNames;
 
@@ -106,6 +107,10 @@ impl World {
         }
         let tomorrow: Vec<&str> = tomorrow.iter().map(String::as_str).collect();
         world.ingest_soon("soon.csv", &tomorrow, 7);
+        wait::until_ok(Duration::from_secs(30), || {
+            let status = world.server.client().get("/domain/gardenmarket.com").status;
+            if status == 200 { Ok(()) } else { Err(format!("{status}: the list is not served")) }
+        });
         world
     }
 
