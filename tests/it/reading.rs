@@ -258,7 +258,9 @@ fn assert_parts_agree(world: &World, target: &str, first: usize) {
 /// Returns the names in the linked file.
 #[track_caller]
 fn csv_names(world: &World, page: &Page, link: &str) -> Vec<String> {
-    let target = *page.links(link).first().unwrap_or_else(|| panic!("no link {link:?}"));
+    let links = page.all(|element| element.get("aria-label") == Some(link));
+    let target = links.first().and_then(|it| it.get("href"));
+    let target = target.unwrap_or_else(|| panic!("no link {link:?}"));
     let response = world.server.client_with(&world.key).get(target);
     assert_eq!(response.status, 200, "{target}: {}", response.text());
     let rows = response.text().lines().skip(1);

@@ -149,16 +149,13 @@ fn tools(shown: &Shown, found: &DropsResults<'_>) -> Markup {
             label.only-phone { input #picking type="checkbox"; "Select" }
             button.only-phone.quiet.needs-js type="button" data-share="Dropping domain names" { "Share" }
             @if state.is_filtered() { a.clear href=(state.unfiltered().path()) { "Clear filters" } }
-            a href=(query::with(&rule, "/alerts/new")) { "Alert me about these" }
+            a href=(query::with(&rule, "/alerts/new")) aria-label="Alert me about these" { "Alert me" }
             @if names.count() > 0 {
                 // The API does not know what an account has seen.
                 @if !state.get(NEW).is_empty() {}
                 @else if shown.exports {
-                    a href=(csv) download {
-                        "CSV: "
-                        @if names.count() > EXPORT_ROWS_MAX { "the first " (grouped(EXPORT_ROWS_MAX.into())) }
-                        @else { (totalled(names, "name")) }
-                    }
+                    @let rows = if names.count() > EXPORT_ROWS_MAX { format!("the first {}", grouped(EXPORT_ROWS_MAX.into())) } else { totalled(names, "name") };
+                    a href=(csv) download title=(rows) aria-label={ "CSV: " (rows) } { "CSV" }
                     a href=(for_excel(&csv)) download title="CSV with a byte order mark, so that Excel reads it as UTF-8" {
                         "for Excel"
                     }

@@ -123,7 +123,7 @@ fn an_alert_takes_the_filters_of_a_search_or_a_list() {
     ann.post_by_script("/alerts/preview", &[("regex", "(")])
         .assert_says(400, "Regex: at character 1: unclosed group.");
     // The list links to the form with its filters.
-    ann.get("/?tld=com&min_len=4&sort=length").assert_says(200, "Alert me about these");
+    ann.get("/?tld=com&min_len=4&sort=length").assert_says(200, "Alert me");
     let link = ann.get("/?view=all&tld=com&min_len=4&sort=length").text;
     assert!(link.contains("/alerts/new?stage=redemption%2Cpending-delete%2Ccatchable%2Creleased&amp;tld=com&amp;min_len=4\""));
 }
