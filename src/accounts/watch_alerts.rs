@@ -132,7 +132,7 @@ fn queue_test(
 }
 
 /// Queues messages about names that an account begins to watch so close to their release that the change of
-/// the day is matched already. An account is not told twice.
+/// the day is matched already. No change is reported twice.
 ///
 /// # Errors
 /// [`WriteError::Random`].

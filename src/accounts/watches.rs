@@ -43,7 +43,7 @@ pub struct Watch {
     pub arrived: Vec<DomainName>,
     /// Notes on the name, which are set even if it is already on the list.
     pub patch: WatchPatch,
-    /// What the owner is told at once, because the release is near.
+    /// Change of today to be reported at once, because the release is near.
     pub near: Option<NearRelease>,
 }
 

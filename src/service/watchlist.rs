@@ -474,7 +474,7 @@ async fn look_up_all(
 ) -> Result<Vec<LookedUp>, ApiError> {
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let searched = Arc::clone(&index);
-    // Changes that are not matched yet are told when they are.
+    // The match reports changes that are not matched yet.
     let is_matched = app.store.changes_matched() == Some(app.changes.newest());
     let tell = is_matched.then_some(app.reach.channels.email);
     let mut looked_up: Vec<LookedUp> =

@@ -203,8 +203,8 @@ table! {
         }
         /// The owner undid an action: its rows are as before, except those that were changed after it.
         41 ActionUndone { 1 account: AccountId, 2 id: ActionId; }
-        /// An account is told at once of changes of names that it began to watch too late for the match that
-        /// found them. Fields as in [`Event::ChangesMatched`].
+        /// Messages were queued about changes of names that an account began to watch after their match.
+        /// Fields as in [`Event::ChangesMatched`].
         44 ChangesTold {
             1 account: AccountId, 2 at: UnixMs;
             3 changes: Vec<WatchedChange>, 4 messages: Vec<RecordedChanges>,

@@ -527,7 +527,7 @@ fn actions() -> Named {
         ("action, marks", began(marks, Some("clean".into()))),
         ("undone", Event::ActionUndone { account, id }),
         ("session, named", named),
-        ("changes, told", told),
+        ("changes, late", told),
     ]
 }
 

@@ -143,7 +143,10 @@ fn scores(state: &DropsParams, values: &[FacetValue]) -> Vec<FacetRow> {
             Some(names) => format!(", best {} %", 100.0 / f64::from(names)),
             None => String::new(),
         };
-        let word = format!("{from}–{to}{share}");
+        let word = match to {
+            100 => format!("{from}+{share}"),
+            to => format!("{from}–{to}{share}"),
+        };
         to = from.saturating_sub(1);
         let count = counts.iter().find(|(start, _)| *start == from).map_or(0, |(_, count)| *count);
         FacetRow { word, count, path, is_set }

@@ -1,5 +1,5 @@
-//! What tells a name from others, for its row: at most two reasons. Suffix, length and score have columns of
-//! their own; the opened row and the page of the name have the whole explanation.
+//! Reasons of a score in a row of the list: at most two, those that distinguish the name. Suffix, length and
+//! score have columns of their own; the opened row and the page of the name have the whole explanation.
 
 use crate::components::{cap_word, counted, language};
 use crate::drops::state::DropsParams;

@@ -28,6 +28,7 @@ const START_MAX: Duration = Duration::from_secs(90);
 /// Widths at which pages are checked.
 pub const DESKTOP: u32 = 1280;
 pub const PHONE: u32 = 390;
+pub const WIDE: u32 = 1920;
 
 /// Maximum height of a picture in pixels, because the rest of a long page looks the same.
 const PICTURE_HEIGHT_MAX: f64 = 1_700.0;
@@ -68,7 +69,12 @@ impl Look {
     /// Each width and each colour scheme once.
     pub const OPPOSITE: [Look; 2] = [Look::DESKTOP, Look { width: PHONE, dark: true }];
     /// The other looks.
-    pub const OTHERS: [Look; 2] = [Look { width: DESKTOP, dark: true }, Look::PHONE];
+    pub const OTHERS: [Look; 4] = [
+        Look { width: DESKTOP, dark: true },
+        Look::PHONE,
+        Look { width: WIDE, dark: false },
+        Look { width: WIDE, dark: true },
+    ];
 
     /// Describes the look in words that can be part of a file's name.
     pub fn word(self) -> String {
