@@ -36,6 +36,8 @@ named_enum! {
         Rescored = "rescored",
         /// The registry releases the name within the next hour. Only for watched names whose hour is known.
         DropsInAnHour = "drops-in-an-hour",
+        /// A name of the portfolio is due for renewal in 60, 30 or 7 days. Only in watch alerts.
+        RenewalDue = "renewal-due",
     }
 }
 
@@ -135,7 +137,8 @@ pub struct Change {
 
 /// Returns true if an event reveals that its name is watched. Only accounts that watch it may see it.
 pub fn is_personal(kind: ChangeKind, source: ChangeSource) -> bool {
-    source == ChangeSource::Registry || kind == ChangeKind::DropsInAnHour
+    source == ChangeSource::Registry
+        || matches!(kind, ChangeKind::DropsInAnHour | ChangeKind::RenewalDue)
 }
 
 impl Change {

@@ -28,6 +28,19 @@ named_enum! {
 
 parse_named!(ClaimStatus);
 
+named_enum! {
+    /// What its owner decided about the next renewal of a name.
+    // Stored by its position in this list, so only append to the list.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum RenewalDecision {
+        Keep = "keep",
+        Drop = "drop",
+    }
+}
+
+parse_named!(RenewalDecision);
+
 /// Vote on a name.
 // Stored by its place in the list: append only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]

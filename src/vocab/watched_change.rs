@@ -18,7 +18,7 @@ pub struct WatchedChange {
     #[serde(rename = "domain")]
     #[schema(value_type = String)]
     pub name: DomainName,
-    /// The UTC day on which it happened.
+    /// The UTC day on which it happened; for a renewal, that on which it is due.
     #[schema(value_type = String, format = Date)]
     pub day: Day,
     /// Whether the registry or a list said so; false when the calendar expects it.
@@ -42,6 +42,7 @@ impl WatchedChange {
             ChangeKind::DropsTomorrow => format!("drops tomorrow, {}", day.plus(1)),
             ChangeKind::DropsToday => format!("drops today, {day}"),
             ChangeKind::DropsInAnHour => format!("drops within an hour, {day}"),
+            ChangeKind::RenewalDue => format!("is due for renewal on {day}"),
             ChangeKind::Available if self.verified => format!("is available, verified {day}"),
             ChangeKind::Available => format!("is expected to be available, not verified, {day}"),
             ChangeKind::Renewed => format!("was renewed, {day}"),

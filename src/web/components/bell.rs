@@ -15,6 +15,7 @@ pub fn kind_word(kind: ChangeKind) -> &'static str {
         ChangeKind::DropsTomorrow => "drops tomorrow",
         ChangeKind::DropsToday => "drops today",
         ChangeKind::DropsInAnHour => "drops within an hour",
+        ChangeKind::RenewalDue => "renewal is due",
         ChangeKind::Available => "is available",
         ChangeKind::Renewed => "was renewed",
         ChangeKind::RegisteredAgain => "was registered again",
