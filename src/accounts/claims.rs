@@ -10,7 +10,7 @@ use super::event::{Event, RowOf};
 use super::idempotency::{Draft, Post};
 use super::store::{Caller, Store};
 use super::watches::checked_venue;
-use crate::vocab::claim::ClaimStatus;
+use crate::vocab::claim::{ClaimStatus, RenewalDecision};
 use crate::vocab::day::Day;
 use crate::vocab::ids::{ClaimId, RuleId};
 use crate::vocab::limits::{CLAIMS_MAX, NOTES_CHARS_MAX, REGISTRAR_CHARS_MAX};
@@ -64,6 +64,8 @@ pub struct ClaimPatch {
     pub renewal: Option<Option<Amount>>,
     pub commission: Option<Option<Commission>>,
     pub sold_venue: Option<Option<String>>,
+    /// About the renewal on `renews_on`, which the claim must have.
+    pub decision: Option<Option<RenewalDecision>>,
 }
 
 impl Store {
@@ -182,6 +184,15 @@ fn change(
     terms.commission = patch.commission.unwrap_or(terms.commission);
     if let Some(venue) = patch.sold_venue {
         terms.sold_venue = checked_venue(InvalidField::SoldVenue, venue.as_deref())?;
+    }
+    if let Some(decision) = patch.decision {
+        terms.decision = match (decision, claim.renews_on) {
+            (None, _) => None,
+            (Some(decision), Some(day)) => Some((day, decision)),
+            (Some(_), None) => {
+                return Err(invalid(InvalidField::RenewalDecision, "needs a day of renewal"));
+            }
+        };
     }
     claim.set_terms(terms);
     claim.sold_at = patch.sold_at.unwrap_or(claim.sold_at);

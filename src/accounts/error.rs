@@ -70,6 +70,7 @@ pub enum InvalidField {
     SoldAt,
     SoldVenue,
     Commission,
+    RenewalDecision,
     UserNotes,
     Venue,
     Note,

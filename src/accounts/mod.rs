@@ -42,6 +42,7 @@ mod owner;
 mod password;
 mod profile;
 mod quota;
+mod renewals;
 mod rules;
 mod sample;
 mod searches;

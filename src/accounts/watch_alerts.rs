@@ -138,19 +138,44 @@ fn queue_test(
 /// [`WriteError::Random`].
 pub(super) fn tell(
     account: &Account,
-    changes: Vec<WatchedChange>,
+    mut changes: Vec<WatchedChange>,
     has_mail: bool,
-    now: UnixMs,
+    at: UnixMs,
 ) -> Result<Vec<Event>, WriteError> {
+    changes.retain(|change| !was_told(account, change));
+    let queued = queue(account, changes, has_mail, at)?;
+    Ok(queued.map_or_else(Vec::new, |Queued { token, changes, messages }| {
+        let told = Event::ChangesTold { account: account.id, at, changes, messages };
+        token.into_iter().chain([told]).collect()
+    }))
+}
+
+/// Messages to be queued.
+pub(super) struct Queued {
+    /// The unsubscribe token of an account that gets its first mail.
+    pub token: Option<Event>,
+    pub changes: Vec<WatchedChange>,
+    pub messages: Vec<RecordedChanges>,
+}
+
+/// Returns messages about changes for the channels of an account; `None` if it wants none.
+///
+/// # Errors
+/// [`WriteError::Random`].
+pub(super) fn queue(
+    account: &Account,
+    mut changes: Vec<WatchedChange>,
+    has_mail: bool,
+    at: UnixMs,
+) -> Result<Option<Queued>, WriteError> {
     let WatchSender { alerts, rule } = account.data.watch_sender();
-    let mut changes = changes;
-    changes.retain(|change| alerts.kinds.has(change.kind) && !was_told(account, change));
+    changes.retain(|change| alerts.kinds.has(change.kind));
     let mut channels = live_channels(account, rule);
     channels.retain(|at| has_mail || rule.channels[*at] != Channel::Email);
     if changes.is_empty() || channels.is_empty() {
-        return Ok(Vec::new());
+        return Ok(None);
     }
-    let (total, due) = (changes.len() as u32, UnixMs::from_instant(alerts.due(now.instant())));
+    let (total, due) = (changes.len() as u32, UnixMs::from_instant(alerts.due(at.instant())));
     changes.truncate(MESSAGE_NAMES_MAX);
     let messages = draw_deliveries(&channels)?.into_iter().map(|(channel, delivery)| {
         let changes = (0..changes.len() as u16).collect();
@@ -158,8 +183,7 @@ pub(super) fn tell(
     });
     let messages = messages.collect();
     let token = new_unsubscribe_token(account, rule, &channels)?;
-    let told = Event::ChangesTold { account: account.id, at: now, changes, messages };
-    Ok(token.into_iter().chain([told]).collect())
+    Ok(Some(Queued { token, changes, messages }))
 }
 
 /// Whether a message about a change was queued before, for a name that left the watchlist since.

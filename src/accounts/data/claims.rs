@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::fields::row;
 use crate::data::sorted::Sorted;
-use crate::vocab::claim::ClaimStatus;
+use crate::vocab::claim::{ClaimStatus, RenewalDecision};
 use crate::vocab::day::Day;
 use crate::vocab::ids::{ClaimId, RuleId};
 use crate::vocab::money::{Amount, Percent, Usd};
@@ -48,7 +48,7 @@ row!(Claim {
     12 bid, 13 venue, 14 renews_on, 15 renewal, 16 terms
 });
 
-/// Amounts of a claim in other currencies than the US dollar, and the terms of its sale. Invariants: an amount
+/// Amounts of a claim in other currencies than the US dollar, the terms of its sale, and the decision about its renewal. Invariants: an amount
 /// is here or in the field of the claim with the same name, not in both; terms of a sale are those of a
 /// sold claim.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,10 +60,12 @@ pub struct Terms {
     pub commission: Option<Commission>,
     /// Venue at which the name was sold.
     pub sold_venue: Option<Box<str>>,
+    /// Decision about the renewal that is due on a day.
+    pub decision: Option<(Day, RenewalDecision)>,
 }
 
 row!(Terms {} optional {
-    1 bid, 2 acquired_price, 3 resale_price, 4 renewal, 5 commission, 6 sold_venue
+    1 bid, 2 acquired_price, 3 resale_price, 4 renewal, 5 commission, 6 sold_venue, 7 decision
 });
 
 /// Commission of the venue that sold a name. Variants are stored by position.
@@ -132,6 +134,17 @@ impl Claim {
         *usd = amount.and_then(Amount::usd);
         *other = amount.filter(|_| usd.is_none());
         self.set_terms(*terms);
+    }
+
+    /// Returns the decision about the next renewal. A decision about an earlier one no longer counts.
+    pub fn decision(&self) -> Option<RenewalDecision> {
+        let (day, decision) = self.terms.as_deref()?.decision?;
+        (self.renews_on == Some(day)).then_some(decision)
+    }
+
+    /// Whether the name is held, so that its renewal matters.
+    pub fn is_held(&self) -> bool {
+        matches!(self.status, ClaimStatus::Caught | ClaimStatus::Registered)
     }
 
     /// Replaces the terms.

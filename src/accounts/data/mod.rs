@@ -65,6 +65,8 @@ pub struct UserData {
     /// The chosen columns of the drop list; `None` for the default ones.
     pub(super) columns: Option<Columns>,
     pub(super) money: MoneySettings,
+    /// The last day with reminders of renewals.
+    pub(super) reminded: Option<Day>,
     /// The current or last visit of the drop list.
     pub(super) visit: Option<Visit>,
     /// The latest UTC day with test messages, and the number of messages.

@@ -73,7 +73,12 @@ impl Quiet {
 impl Default for WatchAlerts {
     /// Defaults for an investor who wants to catch names; messages are sent at once.
     fn default() -> WatchAlerts {
-        let kinds = [ChangeKind::DropsTomorrow, ChangeKind::Available, ChangeKind::Renewed];
+        let kinds = [
+            ChangeKind::DropsTomorrow,
+            ChangeKind::Available,
+            ChangeKind::Renewed,
+            ChangeKind::RenewalDue,
+        ];
         WatchAlerts {
             kinds: kinds.into_iter().collect(),
             digest: None,

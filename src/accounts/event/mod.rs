@@ -209,6 +209,11 @@ table! {
             1 account: AccountId, 2 at: UnixMs;
             3 changes: Vec<WatchedChange>, 4 messages: Vec<RecordedChanges>,
         }
+        /// Reminders of renewals up to a day were queued. Other fields as in [`Event::ChangesMatched`].
+        46 RenewalsDue {
+            1 account: AccountId, 2 through: Day, 3 at: UnixMs;
+            4 changes: Vec<WatchedChange>, 5 messages: Vec<RecordedChanges>,
+        }
         /// A visit of the drop list began, or its names were marked as seen.
         42 ListVisited { 1 account: AccountId, 2 visit: Visit; }
         /// The owner turned the morning digest on, changed it, or turned it off (`None`).

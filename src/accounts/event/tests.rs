@@ -12,6 +12,7 @@ use crate::query::stored::Conditions;
 use crate::vocab::change::{ChangeKind, ChangeKinds};
 use crate::vocab::chat::{Chat, Hook};
 use crate::vocab::claim::ClaimStatus;
+use crate::vocab::claim::RenewalDecision;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::dropped_name::DroppedName;
 use crate::vocab::evidence::{Evidence, EvidenceSet};
@@ -293,8 +294,10 @@ fn outbox() -> Named {
     let off = |reason| (Channel::Email, SwitchedOff { reason, at: at(9) });
     let switched = |off| Event::ChannelsSwitched { account, rule: rule_id, off };
     let hour = |hour| Hour::new(hour).expect("an hour");
+    let usual = [ChangeKind::DropsTomorrow, ChangeKind::Available, ChangeKind::Renewed];
+    let usual = usual.into_iter().collect();
     let plain = WatchSettings {
-        alerts: WatchAlerts::default(),
+        alerts: WatchAlerts { kinds: usual, ..WatchAlerts::default() },
         channels: vec![Channel::Email],
         secrets: Vec::new(),
         at: at(1),
@@ -479,9 +482,27 @@ fn amounts() -> Named {
         renewal: euros(1_199),
         commission: Percent::try_from(1_250).ok().map(Commission::Percent),
         sold_venue: Some("Sedo".into()),
+        decision: None,
     };
     let claim = Claim { bid: None, acquired_price: None, renewal: None, ..sold() };
     let fee = Terms { commission: euros(60_00).map(Commission::Amount), ..Terms::default() };
+    let decision = Some((day(), RenewalDecision::Drop));
+    let kept = Terms { decision, ..Terms::default() };
+    let change = WatchedChange {
+        kind: ChangeKind::RenewalDue,
+        name: name("a.com"),
+        day: day(),
+        verified: false,
+        dqs: None,
+        dqs_before: None,
+    };
+    let due = Event::RenewalsDue {
+        account: ACCOUNT,
+        through: day(),
+        at: at(13),
+        changes: vec![change],
+        messages: Vec::new(),
+    };
     let put = |terms: Terms| {
         let claim = Claim { terms: Some(Box::new(terms)), ..claim.clone() };
         Event::ClaimPut { account: ACCOUNT, claim: Box::new(claim) }
@@ -494,6 +515,8 @@ fn amounts() -> Named {
         ("claim, fee", put(fee)),
         ("currency", set(money)),
         ("usual currency", set(Some(MoneySettings::default()))),
+        ("claim, decided", put(kept)),
+        ("renewals", due),
     ]
 }
 

@@ -95,6 +95,7 @@ impl Event {
             | Event::ActionBegan { account, .. }
             | Event::ActionUndone { account, .. }
             | Event::ChangesTold { account, .. }
+            | Event::RenewalsDue { account, .. }
             | Event::ListVisited { account, .. }
             | Event::DigestSet { account, .. }
             | Event::WatchAlertsSet { account, .. } => account,

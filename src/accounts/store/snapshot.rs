@@ -145,6 +145,7 @@ struct AccountRow {
     tests: Option<(Day, u32)>,
     watch_alerts: Option<WatchSettings>,
     money: MoneySettings,
+    reminded: Option<Day>,
     visit: Option<Visit>,
     digest: Option<Digest>,
 }
@@ -153,7 +154,7 @@ row!(AccountRow {
     1 id, 2 email, 3 plan, 4 created
 } optional {
     5 password, 6 disabled, 7 noted, 8 unverified, 9 telegram_chat, 10 columns, 11 tests,
-    12 watch_alerts, 13 money, 14 visit, 15 digest
+    12 watch_alerts, 13 money, 14 visit, 15 digest, 16 reminded
 });
 
 /// The outbox of a rule without its deliveries.
@@ -433,6 +434,7 @@ impl AccountRow {
             tests: data.tests,
             watch_alerts: data.watch_sender.as_ref().map(WatchSender::settings),
             money: data.money.clone(),
+            reminded: data.reminded,
             visit: data.visit,
             digest: data.digest,
         }
@@ -449,7 +451,7 @@ impl AccountRow {
         (data.columns, data.tests) = (self.columns, self.tests);
         (data.visit, data.digest) = (self.visit, self.digest);
         data.watch_sender = self.watch_alerts.map(WatchSender::new);
-        data.money = self.money;
+        (data.money, data.reminded) = (self.money, self.reminded);
         account
     }
 }

@@ -341,6 +341,13 @@ impl State {
             Event::ChangesTold { account: _, at, changes, messages } => {
                 self.queue_messages(at, changes, messages);
             }
+            Event::RenewalsDue { account, through, at, changes, messages } => {
+                let before = self.accounts.get(&account).and_then(|it| it.data.reminded);
+                if before.is_none_or(|before| before < through) {
+                    self.change_data(account, |data| data.reminded = Some(through));
+                    self.queue_messages(at, changes, messages);
+                }
+            }
             Event::NamesVerified { rows, evidence, registrations } => {
                 // Older records have rows alone.
                 for (at, (name, seen)) in rows.iter().enumerate() {

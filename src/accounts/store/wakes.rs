@@ -30,6 +30,7 @@ impl Wakes {
                 | Event::ChannelsSwitched { .. }
                 | Event::ChangesMatched { .. }
                 | Event::ChangesTold { .. }
+                | Event::RenewalsDue { .. }
                 | Event::WatchAlertsSet { .. } => deliveries = Some(Arc::clone(&self.deliveries)),
                 Event::WatchPut { .. } => watches = Some(Arc::clone(&self.watches)),
                 // An undone action may restore rules and watched names.

@@ -4,6 +4,7 @@ mod ceilings;
 mod deliveries;
 mod digest;
 mod keys;
+mod renewals;
 mod sessions;
 mod shared;
 mod undo;

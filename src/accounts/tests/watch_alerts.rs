@@ -107,7 +107,12 @@ fn the_defaults_apply_to_newly_watched_names() {
         .collect();
     assert_eq!(world.tell(&all), 1);
     let sent = world.sent(&ann);
-    let usual = [ChangeKind::DropsTomorrow, ChangeKind::Available, ChangeKind::Renewed];
+    let usual = [
+        ChangeKind::DropsTomorrow,
+        ChangeKind::Available,
+        ChangeKind::Renewed,
+        ChangeKind::RenewalDue,
+    ];
     assert_eq!(told(&sent[0]), usual.map(|kind| ("new.com".to_owned(), kind)));
     assert_eq!((&*sent[0].channel, sent[0].message.kind), (&Channel::Email, MessageKind::Changes));
     assert!(world.store.pending_deliveries()[0].unsubscribe.is_some());
