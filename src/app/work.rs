@@ -32,6 +32,7 @@ use crate::workers::deliver::send::Senders;
 use crate::workers::gather::{Gather, Rows};
 use crate::workers::notify::digest::Digests;
 use crate::workers::notify::matching::Matching;
+use crate::workers::notify::renewals::Renewals;
 use crate::workers::notify::watching::Watching;
 use crate::workers::verify::server::Limits;
 use crate::workers::verify::{Verify, WhoisServers};
@@ -82,6 +83,7 @@ impl workers::Work for Work {
         matching.begin().await;
         watching.begin().await;
         tasks.spawn(watching.run(stop()));
+        tasks.spawn(self.renewals().run(stop()));
         tasks.spawn(matching.run(stop()));
         if self.app.reach.channels.email {
             tasks.spawn(self.digests().run(stop()));
@@ -167,6 +169,14 @@ impl Work {
             facts: Arc::clone(&self.app.facts),
             clock: self.config.clock,
             catch_days: self.config.catch_days,
+        }
+    }
+
+    fn renewals(&self) -> Renewals {
+        Renewals {
+            store: self.app.store.clone(),
+            clock: self.config.clock,
+            has_mail: self.app.reach.channels.email,
         }
     }
 
