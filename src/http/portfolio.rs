@@ -26,7 +26,7 @@ use crate::service::app::{App, Now};
 use crate::service::error::{ApiError, required};
 use crate::service::portfolio::{ClaimFilter, claims_cost_us};
 use crate::service::work;
-use crate::vocab::claim::ClaimStatus;
+use crate::vocab::claim::{ClaimStatus, RenewalDecision};
 use crate::vocab::day::Day;
 use crate::vocab::ids::{ClaimId, RuleId};
 use crate::vocab::limits::{OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX};
@@ -96,6 +96,10 @@ struct ClaimResponse<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     sold_venue: Option<&'a str>,
+    /// What was decided about the next renewal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    renewal_decision: Option<RenewalDecision>,
 }
 
 /// An amount in the currency in which it was entered.
@@ -195,6 +199,7 @@ impl<'a> ClaimResponse<'a> {
             commission_percent: percent.map(Money),
             commission: fee.map(AmountResponse::new),
             sold_venue,
+            renewal_decision: claim.decision(),
         }
     }
 }
@@ -353,6 +358,14 @@ pub struct ClaimPatchRequest {
     #[serde(default)]
     #[schema(value_type = Option<String>, min_length = 1, max_length = 60)]
     pub sold_venue: Patch<String>,
+    /// Ends the reminders of the renewal on `renewsOn`: `keep` or `drop`.
+    #[serde(default)]
+    #[schema(value_type = Option<RenewalDecision>)]
+    pub renewal_decision: Patch<String>,
+}
+
+fn renewal_decision(text: &str) -> Result<RenewalDecision, ApiError> {
+    text.parse().map_err(|err| ApiError::parameter("renewalDecision", err))
 }
 
 fn status(text: &str) -> Result<ClaimStatus, ApiError> {
@@ -482,6 +495,7 @@ impl TryFrom<ClaimPatchRequest> for ClaimPatch {
                 .map(Some)
                 .or(share.or(commission).and(Some(None))),
             sold_venue: request.sold_venue.nested(),
+            decision: request.renewal_decision.try_map(|text| renewal_decision(&text))?.nested(),
         })
     }
 }

@@ -245,6 +245,7 @@ fn member(field: InvalidField) -> Cow<'static, str> {
         InvalidField::SoldAt => "soldAt",
         InvalidField::SoldVenue => "soldVenue",
         InvalidField::Commission => "commission",
+        InvalidField::RenewalDecision => "renewalDecision",
         InvalidField::UserNotes => "userNotes",
         InvalidField::Venue => "venue",
         InvalidField::Note => "note",

@@ -68,7 +68,7 @@ impl World {
 }
 
 /// Every form that changes something, with valid fields.
-const FORMS: [(&str, &str); 39] = [
+const FORMS: [(&str, &str); 40] = [
     ("/account/digest", "off=yes"),
     ("/account/facts", ""),
     ("/account/facts/mapping", "fingerprint=0011223344556677&column=domain&column=a.b"),
@@ -106,6 +106,7 @@ const FORMS: [(&str, &str); 39] = [
     ("/portfolio/import", ""),
     ("/portfolio/import/save", ""),
     ("/portfolio/{claim}", "status=lost"),
+    ("/portfolio/{claim}/renewal", "decision="),
     ("/portfolio/{claim}/delete", ""),
     ("/alerts/{rule}/nowhere", ""),
 ];

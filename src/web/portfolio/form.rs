@@ -115,6 +115,7 @@ impl ClaimForm {
         let price =
             |field, property| self.changed(&before, field, |text| price(text, property, usual));
         Ok(ClaimPatch {
+            decision: None,
             status: new_status.transpose()?,
             registrar: self.changed(&before, "registrar", text)?,
             acquired_price: price("acquired", "acquiredPriceUsd")?,

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{FromRequestParts, RawQuery, State};
 use axum::http::request::Parts;
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use maud::Markup;
 
 use crate::Web;
-use crate::accounts::{Claim, Post, Store, UserData};
+use crate::accounts::{Claim, ClaimPatch, Post, Store, UserData};
 use crate::components::query;
 use crate::confirm::Asking;
 use crate::error::PageError;
@@ -51,10 +51,12 @@ const IMPORT_PATH: &str = "/portfolio/import";
 
 const ADDED: Notice = Notice::new("added", "Claim added.");
 const SAVED: Notice = Notice::new("saved", "Claim saved.");
+const DECIDED: Notice =
+    Notice::new("decided", "Decision saved. You are not reminded of this renewal.");
 const REMOVED: Notice = Notice::new("removed", "Claim deleted.");
 const CURRENCY_SAVED: Notice = Notice::new("currency", "Currency and rates saved.");
 const IMPORTED: Notice = Notice::new("imported", "The file is imported.");
-const NOTICES: [Notice; 5] = [ADDED, SAVED, REMOVED, CURRENCY_SAVED, IMPORTED];
+const NOTICES: [Notice; 6] = [ADDED, SAVED, REMOVED, CURRENCY_SAVED, IMPORTED, DECIDED];
 
 /// Fields with prices, and their labels.
 const PRICES: [(&str, &str); 5] = [
@@ -74,6 +76,7 @@ pub fn routes() -> Router<Web> {
         .route("/portfolio/import/save", post(import::save))
         .route(CURRENCY_PATH, get(currency::show).post(currency::save))
         .route("/portfolio/{id}", get(show_claim).post(save))
+        .route("/portfolio/{id}/renewal", post(decide))
         .route("/portfolio/{id}/delete", get(confirm_delete).post(remove))
 }
 
@@ -297,6 +300,19 @@ async fn remove(page: EditorPage) -> Result<Response, PageError> {
     let acting = Acting::new(&page.web, &page.member)?;
     page.web.app.store.remove_claim(&acting.caller, claim.id).await?;
     Ok(acting.redirect(PATH, &[REMOVED.parameter()]))
+}
+
+/// `POST /portfolio/{id}/renewal`: keeps or drops the name at its next renewal, or takes that back.
+async fn decide(page: EditorPage, Form(fields): Form<Fields>) -> Result<Redirect, PageError> {
+    let id = page.claim.as_ref().ok_or(ApiError::NotFound)?.id;
+    let decision = match fields.text("decision") {
+        "" => None,
+        text => Some(text.parse().map_err(|err| ApiError::parameter("decision", err))?),
+    };
+    let patch = ClaimPatch { decision: Some(decision), ..ClaimPatch::default() };
+    let (caller, now) = (&page.member.caller, page.member.viewer.now.0);
+    page.web.app.store.change_claim(caller, id, patch, now).await?;
+    Ok(DECIDED.at(PATH))
 }
 
 /// Reads the claims for a query string. Forms send `status` once per checkbox; links contain one

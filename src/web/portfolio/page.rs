@@ -41,6 +41,8 @@ const BARS_MAX: usize = 8;
 const BIDS_MIN: usize = 10;
 /// Characters of a note shown in a row.
 const NOTE_CHARS: usize = 80;
+/// Days before a renewal from which a row asks for a decision.
+const DECIDE_DAYS: i32 = 60;
 /// Maximum registrars suggested by the form.
 const REGISTRARS_MAX: usize = 50;
 
@@ -243,9 +245,30 @@ fn row(claim: &Claim, money: &MoneySettings, today: Day) -> Markup {
                     Some(renews) => { span.warn[renews.days_since(today) <= 30] { (date(renews, today)) } @if let Some(fee) = claim.amount(Price::Renewal) { span.fee { ", " (amount(fee)) } } }
                     None => { (nothing()) }
                 }
+                @if is_held { (decision(claim, today)) }
             }
             td.held data-label="Held for" { @if let Some(days) = held_days { (counted(days, "day")) } @else { (nothing()) } }
             td.do { a.button.quiet.small href={ (PATH) "/" (claim.id) } aria-label={ "Edit " (claim.domain.unicode()) } { "Edit" } }
+        }
+    }
+}
+
+/// Renders buttons to keep or drop a name whose renewal comes near, or what was decided.
+fn decision(claim: &Claim, today: Day) -> Markup {
+    let is_near =
+        claim.renews_on.is_some_and(|day| (0..=DECIDE_DAYS).contains(&day.days_since(today)));
+    let button = |word: &str, value: &str| {
+        let about = format!("{word} {}", claim.domain.unicode());
+        html! { button.quiet.small type="submit" name="decision" value=(value) aria-label=(about) { (word) } }
+    };
+    html! {
+        @if is_near {
+            form.decision method="post" action={ (PATH) "/" (claim.id) "/renewal" } {
+                @match claim.decision() {
+                    Some(decision) => { span.soft { "will " (decision) } " " (button("Change", "")) }
+                    None => { (button("Keep", "keep")) " " (button("Drop", "drop")) }
+                }
+            }
         }
     }
 }

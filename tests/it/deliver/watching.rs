@@ -36,6 +36,7 @@ fn words_of(kind: ChangeKind) -> String {
         ChangeKind::DropsTomorrow => format!("drops tomorrow, {}", today.plus(1)),
         ChangeKind::DropsToday => format!("drops today, {today}"),
         ChangeKind::DropsInAnHour => format!("drops within an hour, {today}"),
+        ChangeKind::RenewalDue => format!("is due for renewal on {today}"),
         ChangeKind::Available => format!("is available, verified {today}"),
         ChangeKind::Renewed => format!("was renewed, {today}"),
         ChangeKind::RegisteredAgain => format!("was registered again, {today}"),

@@ -458,3 +458,26 @@ fn a_form_that_is_sent_twice_adds_one_claim() {
         "the next try is another"
     );
 }
+
+#[test]
+fn a_renewal_that_comes_near_is_decided_in_its_row() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "api");
+    let id = ann.add_claim("solar.com", &[("status", "caught"), ("renews_on", "2026-04-20")]);
+    let far = [("status", "caught"), ("renews_on", "2027-04-20")];
+    ann.add_claim("lunar.com", &far);
+    let page = ann.get("/portfolio").text;
+    assert_eq!(page.matches("value=\"keep\"").count(), 1, "{page}");
+    let path = format!("/portfolio/{id}/renewal");
+    ann.post(&path, &[("decision", "drop")]).assert_goes_to("/portfolio?notice=decided");
+    ann.get("/portfolio").assert_says(200, "will drop Change");
+    let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
+    let claim = format!("/api/v1/portfolio/{id}");
+    assert_eq!(api.get(&claim).json()["renewalDecision"], "drop");
+    let keep = json!({"renewalDecision": "keep"});
+    assert_eq!(api.send("PATCH", &claim, &keep).json()["renewalDecision"], "keep");
+    let (status, body) = api.send("PATCH", &claim, &json!({"renewalDecision": "sell"})).answer();
+    assert_eq!((status, &body["parameter"]), (400, &json!("renewalDecision")), "{body}");
+    ann.post(&path, &[("decision", "")]).assert_goes_to("/portfolio?notice=decided");
+    assert!(api.get(&claim).json().get("renewalDecision").is_none());
+}

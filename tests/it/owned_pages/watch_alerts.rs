@@ -24,7 +24,10 @@ fn settings_are_saved_and_shown() {
     ann.get("/watchlist").assert_says(200, "Alerts");
     let page = ann.get(PATH);
     page.assert_says(200, "These are the defaults.");
-    assert_eq!(checked(&page.text, "kind"), ["drops-tomorrow", "available", "renewed"]);
+    assert_eq!(
+        checked(&page.text, "kind"),
+        ["drops-tomorrow", "available", "renewed", "renewal-due"]
+    );
     assert_eq!(checked(&page.text, "email"), ["on"]);
     let hours =
         [("digest", "8"), ("quiet_from", "22"), ("quiet_to", "7"), ("zone", "Europe/Berlin")];

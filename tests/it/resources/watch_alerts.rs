@@ -32,7 +32,7 @@ fn settings_are_kept_as_they_are_sent() {
     let (_server, mut client) = with_mail(&site);
     let usual = json!({"alerts": {
         "saved": false,
-        "kinds": ["drops-tomorrow", "available", "renewed"],
+        "kinds": ["drops-tomorrow", "available", "renewed", "renewal-due"],
         "channels": [{"type": "email"}],
         "digestHour": null,
         "quietHours": null,
