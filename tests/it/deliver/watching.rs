@@ -173,7 +173,7 @@ fn every_kind_of_change_arrives_on_every_kind_of_channel() {
         let sent = body(of_case[0]);
         let text = sent.pointer(case.text[0]).and_then(Value::as_str).unwrap_or_default();
         says_all(case.name, text, "  ");
-        assert!(sent.to_string().contains("Watchlist: 9 changes"), "{sent}");
+        assert!(sent.to_string().contains("Watchlist: 10 changes"), "{sent}");
     }
     let posted: Vec<&Seen> =
         seen.iter().filter(|seen| seen.header("host").starts_with(HOOKS)).collect();
@@ -188,7 +188,7 @@ fn every_kind_of_change_arrives_on_every_kind_of_channel() {
     let mail = mails.line();
     let (text, html) = (mail["text"].as_str().expect("text"), mail["html"].as_str().expect("HTML"));
     says_all("mail", text, "  ");
-    assert_eq!(mail["headers"]["subject"], "Watchlist: 9 changes");
+    assert_eq!(mail["headers"]["subject"], "Watchlist: 10 changes");
     for kind in ChangeKind::ALL {
         let link = format!("{HOME}/domain/{}", name_of(kind));
         assert!(text.contains(&link) && html.contains(&link), "{link}: {mail}");

@@ -150,7 +150,7 @@ fn each_entry_has_its_own_choice() {
     );
     for (alerts, refusal) in [
         (json!({}), "alerts.kinds: is required"),
-        (json!({"kinds": vec!["renewed"; 10]}), "alerts.kinds: must have at most 9 items"),
+        (json!({"kinds": vec!["renewed"; 11]}), "alerts.kinds: must have at most 10 items"),
         (json!({"kinds": ["gone"]}), "alerts.kinds[0]: must be one of left-zone,"),
         (json!({"kinds": [], "channels": ["fax"]}), "alerts.channels[0]: must be one of email,"),
         (

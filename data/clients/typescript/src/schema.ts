@@ -2008,7 +2008,7 @@ export interface components {
          * @description Kind of an event.
          * @enum {string}
          */
-        ChangeKind: "left-zone" | "pending-delete" | "drops-tomorrow" | "drops-today" | "available" | "renewed" | "registered-again" | "rescored" | "drops-in-an-hour";
+        ChangeKind: "left-zone" | "pending-delete" | "drops-tomorrow" | "drops-today" | "available" | "renewed" | "registered-again" | "rescored" | "drops-in-an-hour" | "renewal-due";
         /**
          * @description Origin of an event.
          * @enum {string}
@@ -2160,6 +2160,8 @@ export interface components {
              */
             otherAmounts?: components["schemas"]["OtherAmounts"];
             registrar: string | null;
+            /** @description What was decided about the next renewal. */
+            renewalDecision?: components["schemas"]["RenewalDecision"];
             /**
              * Format: double
              * @description The fee of the next renewal.
@@ -2256,6 +2258,7 @@ export interface components {
             commissionPercent?: number | null;
             otherAmounts?: components["schemas"]["OtherAmountsBody"] | null;
             registrar?: string | null;
+            renewalDecision?: components["schemas"]["RenewalDecision"] | null;
             /** Format: double */
             renewalUsd?: number | null;
             /** Format: date */
@@ -3694,6 +3697,11 @@ export interface components {
          * @enum {string}
          */
         ReleaseCertainty: "exact" | "hour" | "window" | "day" | "estimate";
+        /**
+         * @description What its owner decided about the next renewal of a name.
+         * @enum {string}
+         */
+        RenewalDecision: "keep" | "drop";
         /** @description New secrets of all webhooks of a rule or the watchlist, which are not shown again. */
         ReplacedSecrets: {
             secrets: components["schemas"]["WebhookSecret"][];
@@ -4457,7 +4465,7 @@ export interface components {
         WatchedChange: {
             /**
              * Format: date
-             * @description The UTC day on which it happened.
+             * @description The UTC day on which it happened; for a renewal, that on which it is due.
              */
             day: string;
             domain: string;
@@ -6789,7 +6797,7 @@ export interface operations {
                  *       "renewed"
                  *     ]
                  */
-                event?: ("left-zone" | "pending-delete" | "drops-tomorrow" | "drops-today" | "available" | "renewed" | "registered-again" | "rescored" | "drops-in-an-hour")[];
+                event?: ("left-zone" | "pending-delete" | "drops-tomorrow" | "drops-today" | "available" | "renewed" | "registered-again" | "rescored" | "drops-in-an-hour" | "renewal-due")[];
                 /**
                  * @description Only events of this name.
                  * @example solar.com

@@ -254,14 +254,14 @@ class EntryAlerts(TypedDict):
     """Alert settings of one watched name, instead of those of the watchlist."""
 
     channels: list[str]
-    kinds: list[Literal['left-zone', 'pending-delete', 'drops-tomorrow', 'drops-today', 'available', 'renewed', 'registered-again', 'rescored', 'drops-in-an-hour']]
+    kinds: list[Literal['left-zone', 'pending-delete', 'drops-tomorrow', 'drops-today', 'available', 'renewed', 'registered-again', 'rescored', 'drops-in-an-hour', 'renewal-due']]
 
 
 class EntryAlertsBody(TypedDict):
     """Alert settings of one watched name, instead of those of the watchlist."""
 
     channels: NotRequired[list[Literal['email', 'webhook', 'telegram', 'slack', 'discord', 'teams', 'mattermost', 'rocketchat', 'googlechat', 'ntfy', 'pushover', 'gotify']] | None]
-    kinds: list[Literal['left-zone', 'pending-delete', 'drops-tomorrow', 'drops-today', 'available', 'renewed', 'registered-again', 'rescored', 'drops-in-an-hour']]
+    kinds: list[Literal['left-zone', 'pending-delete', 'drops-tomorrow', 'drops-today', 'available', 'renewed', 'registered-again', 'rescored', 'drops-in-an-hour', 'renewal-due']]
 
 
 class Error(TypedDict):
@@ -856,7 +856,7 @@ class WatchedChange(TypedDict):
     domain: str
     dqs: int | None
     dqsBefore: int | None
-    kind: Literal['left-zone', 'pending-delete', 'drops-tomorrow', 'drops-today', 'available', 'renewed', 'registered-again', 'rescored', 'drops-in-an-hour']
+    kind: Literal['left-zone', 'pending-delete', 'drops-tomorrow', 'drops-today', 'available', 'renewed', 'registered-again', 'rescored', 'drops-in-an-hour', 'renewal-due']
     verified: bool
 
 
@@ -1007,7 +1007,7 @@ class ApiV1ChangesGetParametersQuery(TypedDict):
     fact: NotRequired[list[str]]
     has: NotRequired[list[str]]
     since: NotRequired[int]
-    event: NotRequired[list[Literal['left-zone', 'pending-delete', 'drops-tomorrow', 'drops-today', 'available', 'renewed', 'registered-again', 'rescored', 'drops-in-an-hour']]]
+    event: NotRequired[list[Literal['left-zone', 'pending-delete', 'drops-tomorrow', 'drops-today', 'available', 'renewed', 'registered-again', 'rescored', 'drops-in-an-hour', 'renewal-due']]]
     domain: NotRequired[str]
     watched: NotRequired[bool]
     view: NotRequired[Literal['active', 'today', 'all']]
@@ -1304,7 +1304,7 @@ class Change(TypedDict):
     domain: str
     dqs: int | None
     dqsBefore: int | None
-    event: Literal['left-zone', 'pending-delete', 'drops-tomorrow', 'drops-today', 'available', 'renewed', 'registered-again', 'rescored', 'drops-in-an-hour']
+    event: Literal['left-zone', 'pending-delete', 'drops-tomorrow', 'drops-today', 'available', 'renewed', 'registered-again', 'rescored', 'drops-in-an-hour', 'renewal-due']
     registeredAt: str | None
     registrar: str | None
     releaseAt: str | None
@@ -1350,6 +1350,7 @@ class Claim(TypedDict):
     id: int
     otherAmounts: NotRequired[OtherAmounts]
     registrar: str | None
+    renewalDecision: NotRequired[Literal['keep', 'drop']]
     renewalUsd: float | None
     renewsOn: str | None
     reportedAt: str
@@ -1395,6 +1396,7 @@ class ClaimPatchBody(TypedDict):
     commissionPercent: NotRequired[float | None]
     otherAmounts: NotRequired[OtherAmountsBody | None]
     registrar: NotRequired[str | None]
+    renewalDecision: NotRequired[Literal['keep', 'drop'] | None]
     renewalUsd: NotRequired[float | None]
     renewsOn: NotRequired[str | None]
     resalePriceUsd: NotRequired[float | None]
@@ -1722,7 +1724,7 @@ class WatchAlerts(TypedDict):
 
     channels: list[RuleChannel]
     digestHour: int | None
-    kinds: list[Literal['left-zone', 'pending-delete', 'drops-tomorrow', 'drops-today', 'available', 'renewed', 'registered-again', 'rescored', 'drops-in-an-hour']]
+    kinds: list[Literal['left-zone', 'pending-delete', 'drops-tomorrow', 'drops-today', 'available', 'renewed', 'registered-again', 'rescored', 'drops-in-an-hour', 'renewal-due']]
     nextAt: str
     quietHours: QuietHours | None
     saved: bool
@@ -1734,7 +1736,7 @@ class WatchAlertsBody(TypedDict):
 
     channels: list[ChannelBody]
     digestHour: NotRequired[int | None]
-    kinds: list[Literal['left-zone', 'pending-delete', 'drops-tomorrow', 'drops-today', 'available', 'renewed', 'registered-again', 'rescored', 'drops-in-an-hour']]
+    kinds: list[Literal['left-zone', 'pending-delete', 'drops-tomorrow', 'drops-today', 'available', 'renewed', 'registered-again', 'rescored', 'drops-in-an-hour', 'renewal-due']]
     quietHours: NotRequired[QuietHoursBody | None]
     timeZone: NotRequired[str | None]
 
