@@ -304,10 +304,13 @@ impl Pair<'_> {
             filter.adult = Adult::Include;
         }
         if made.below(8) == 0 {
-            filter.drop.after_batch = Some(1 + made.below(6) as u64);
-        }
-        if made.below(8) == 0 {
-            filter.drop.through_batch = Some(1 + made.below(6) as u64);
+            // Names that came after a list, or up to it.
+            let batch = Some(1 + made.below(6) as u64);
+            let bound = match batch {
+                Some(4) => &mut filter.drop.through_batch,
+                _ => &mut filter.drop.after_batch,
+            };
+            *bound = batch;
         }
         if made.below(6) == 0 {
             filter.label.digits = Some(Digits::None);
