@@ -1,9 +1,12 @@
 //! `/watchlist`, and names watched from any page.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::person::{Person, between};
 use super::{HTML, World};
+use crate::common::wait::until;
 
 #[test]
 fn a_name_can_be_watched_and_removed_from_a_page() {
@@ -147,6 +150,8 @@ fn names_of_a_day_are_in_the_order_of_hour_and_score() {
     let rows = names.map(|name| format!("{name},2026-01-02,2026-03-18\n")).concat();
     let list = world.site.write("day.csv", format!("domain,drop_date,release_date\n{rows}"));
     world.site.ingest(&list, "2026-03-15T02:00:00Z");
+    let is_served = || world.server.client().get("/domain/harbor.com").status == 200;
+    until(Duration::from_secs(30), "the list is served", is_served);
     let mut ann = world.person("ann@example.com", "api");
     ann.post("/watchlist/add", &[("names", &names.join(" "))]);
     let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
