@@ -194,23 +194,11 @@ fn watch(account: AccountId, number: u64) -> Event {
 
 fn claim(account: AccountId, number: u64) -> Event {
     let id = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11;
+    let id = ClaimId::new(id.max(1)).expect("53 bits");
     let claim = Claim {
-        id: ClaimId::new(id.max(1)).expect("53 bits"),
-        domain: name(number),
-        status: ClaimStatus::Caught,
         registrar: Some("Example Registrar".into()),
         acquired_price: Usd::from_cents(1_250),
-        resale_price: None,
-        sold_at: None,
-        reported_at: at(number),
-        updated_at: at(number),
-        user_notes: None,
-        alert_rule: None,
-        bid: None,
-        venue: None,
-        renews_on: None,
-        renewal: None,
-        terms: None,
+        ..Claim::new(id, name(number), ClaimStatus::Caught, at(number))
     };
     Event::ClaimPut { account, claim: Box::new(claim) }
 }

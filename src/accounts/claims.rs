@@ -117,23 +117,15 @@ fn add(account: &Account, new: NewClaim, now: UnixMs) -> Result<Decided<Claim>, 
         return Err(WriteError::TooMany { what: "claims", limit: CLAIMS_MAX });
     }
     let is_sold = new.status == ClaimStatus::Sold;
+    let id = draw_id(ClaimId::new, |id| claims.get(id).is_some())?;
     let mut claim = Claim {
-        id: draw_id(ClaimId::new, |id| claims.get(id).is_some())?,
-        domain: new.domain,
-        status: new.status,
         registrar: registrar(new.registrar)?,
-        acquired_price: None,
-        resale_price: None,
         sold_at: new.sold_at.or(is_sold.then_some(now)),
-        reported_at: now,
-        updated_at: now,
         user_notes: user_notes(new.user_notes)?,
         alert_rule: attribution(account, new.alert_rule)?,
-        bid: None,
         venue: checked_venue(InvalidField::Venue, new.venue.as_deref())?,
         renews_on: new.renews_on,
-        renewal: None,
-        terms: None,
+        ..Claim::new(id, new.domain, new.status, now)
     };
     claim.set_terms(Terms {
         commission: new.commission,

@@ -35,24 +35,9 @@ pub fn at(ms: u64) -> UnixMs {
 
 /// Returns a claim with only the required fields.
 pub fn claim() -> Claim {
-    Claim {
-        id: ClaimId::new(0x0102_0304).expect("an id"),
-        domain: name("example.co.uk"),
-        status: ClaimStatus::Attempted,
-        registrar: None,
-        acquired_price: None,
-        resale_price: None,
-        sold_at: None,
-        reported_at: at(0),
-        updated_at: at(1),
-        user_notes: None,
-        alert_rule: None,
-        bid: None,
-        venue: None,
-        renews_on: None,
-        renewal: None,
-        terms: None,
-    }
+    let id = ClaimId::new(0x0102_0304).expect("an id");
+    let claim = Claim::new(id, name("example.co.uk"), ClaimStatus::Attempted, at(0));
+    Claim { updated_at: at(1), ..claim }
 }
 
 /// Returns a rule that matches everything and sends mail.

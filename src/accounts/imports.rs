@@ -143,7 +143,8 @@ fn imported(
                 let is_taken = |id| data.claim(id).is_some() || drawn.contains(&id);
                 let id = draw_id(ClaimId::new, is_taken)?;
                 drawn.insert(id);
-                (Import::Added, Some(completed(&blank(id, row, now), row)?))
+                let new = Claim::new(id, row.domain.clone(), ClaimStatus::Registered, now);
+                (Import::Added, Some(completed(&new, row)?))
             }
         });
     }
@@ -165,27 +166,6 @@ fn current<'a>(won: &[&'a Claim], row: &FileClaim) -> Result<Option<&'a Claim>, 
         }
         (None, Some(newest)) => sold_on(newest).map_or(Ok(held), Err),
         (None, None) => Ok(None),
-    }
-}
-
-fn blank(id: ClaimId, row: &FileClaim, now: UnixMs) -> Claim {
-    Claim {
-        id,
-        domain: row.domain.clone(),
-        status: ClaimStatus::Registered,
-        registrar: None,
-        acquired_price: None,
-        resale_price: None,
-        sold_at: None,
-        reported_at: now,
-        updated_at: now,
-        user_notes: None,
-        alert_rule: None,
-        bid: None,
-        venue: None,
-        renews_on: None,
-        renewal: None,
-        terms: None,
     }
 }
 

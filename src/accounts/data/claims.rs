@@ -99,6 +99,28 @@ pub enum Price {
 const CLAIM_BYTES: u64 = 296;
 
 impl Claim {
+    /// Returns a claim with only the required fields, reported at `now`.
+    pub fn new(id: ClaimId, domain: DomainName, status: ClaimStatus, now: UnixMs) -> Claim {
+        Claim {
+            id,
+            domain,
+            status,
+            registrar: None,
+            acquired_price: None,
+            resale_price: None,
+            sold_at: None,
+            reported_at: now,
+            updated_at: now,
+            user_notes: None,
+            alert_rule: None,
+            bid: None,
+            venue: None,
+            renews_on: None,
+            renewal: None,
+            terms: None,
+        }
+    }
+
     /// Returns the approximate size in memory of the claim.
     pub fn bytes(&self) -> u64 {
         let text = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());

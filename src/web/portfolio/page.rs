@@ -201,7 +201,7 @@ fn claims(list: &ClaimsPage) -> Markup {
 }
 
 fn row(claim: &Claim, money: &MoneySettings, today: Day) -> Markup {
-    let is_held = matches!(claim.status, ClaimStatus::Caught | ClaimStatus::Registered);
+    let is_held = claim.is_held();
     let is_won = is_held || claim.status == ClaimStatus::Sold;
     let day_of = |at: UnixMs| Day::from_instant(at.instant());
     let until = claim.sold_at.and_then(day_of).unwrap_or(today);

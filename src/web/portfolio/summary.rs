@@ -414,24 +414,9 @@ mod tests {
 
     fn claim(id: u64, domain: &str, status: ClaimStatus) -> Claim {
         let at: UnixMs = "2026-03-15T12:00:00Z".parse().expect("an instant");
-        Claim {
-            id: ClaimId::new(id).expect("an id"),
-            domain: DomainName::parse(domain).expect("a name"),
-            status,
-            registrar: None,
-            acquired_price: None,
-            resale_price: None,
-            sold_at: (status == ClaimStatus::Sold).then_some(at),
-            reported_at: at,
-            updated_at: at,
-            user_notes: None,
-            alert_rule: None,
-            bid: None,
-            venue: None,
-            renews_on: None,
-            renewal: None,
-            terms: None,
-        }
+        let (id, name) = (ClaimId::new(id), DomainName::parse(domain));
+        let claim = Claim::new(id.expect("an id"), name.expect("a name"), status, at);
+        Claim { sold_at: (status == ClaimStatus::Sold).then_some(at), ..claim }
     }
 
     fn some_amount() -> impl Strategy<Value = Option<Amount>> {
