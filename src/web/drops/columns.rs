@@ -30,6 +30,7 @@ use crate::vocab::columns::{Column, Columns};
 use crate::vocab::day::Day;
 use crate::vocab::fact::FactType;
 use crate::vocab::name::to_unicode;
+use crate::vocab::observation::Observation;
 use crate::vocab::release_time::Certainty;
 use crate::vocab::stage::Stage;
 
@@ -142,9 +143,7 @@ pub fn cell(column: Column, drop: &DropRow<'_>, place: Lifecycle, shown: &Shown)
                 Column::Listed => @match Day::from_instant(drop.listed_at.instant()) { Some(listed) => (day(listed, today)), None => (missing()) },
                 Column::Days => (drop.days_to_release),
                 Column::Checked => @match shown.checked(drop.name) {
-                    Some(Checked::Seen(seen)) => {
-                        span.badge.(seen_class(&seen)) { (seen_word(&seen)) } " " (ago(seen.at, shown.now))
-                    },
+                    Some(Checked::Seen(seen)) => (said(&seen, shown)),
                     Some(Checked::Failed) => "no response",
                     None => (missing()),
                 },
@@ -231,13 +230,18 @@ fn due(drop: &DropRow<'_>, release: Day, shown: &Shown) -> Markup {
     html! { td.due.(class) { @match hour { Some(hour) => (hour), None => (date_text(release, today)) } } }
 }
 
+/// Renders what the registry said, and when.
+fn said(seen: &Observation, shown: &Shown) -> Markup {
+    html! { span.badge.(seen_class(seen)) { (seen_word(seen)) } " " (ago(seen.at, shown.now)) }
+}
+
 /// Renders what the registry said, or else the stage by the calendar. A restorable name stands out unless all
 /// names of the list are.
 fn state_of(place: Lifecycle, checked: Option<Checked>, shown: &Shown) -> Markup {
     let today = shown.today;
     if let Some(Checked::Seen(seen)) = checked {
         return html! {
-            td.state { span.badge.(seen_class(&seen)) { (seen_word(&seen)) } " " (ago(seen.at, shown.now)) }
+            td.state { (said(&seen, shown)) }
         };
     }
     let are_all_restorable = shown.state.get("stage") == Stage::Redemption.as_str();
