@@ -96,7 +96,7 @@ struct ClaimResponse<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     sold_venue: Option<&'a str>,
-    /// What was decided about the next renewal.
+    /// Decision about the next renewal.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     renewal_decision: Option<RenewalDecision>,

@@ -29,7 +29,7 @@ named_enum! {
 parse_named!(ClaimStatus);
 
 named_enum! {
-    /// What its owner decided about the next renewal of a name.
+    /// The owner's decision about the next renewal of a name.
     // Stored by its position in this list, so only append to the list.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
     #[serde(rename_all = "lowercase")]

@@ -27,7 +27,7 @@ impl Dqs {
         Dqs(points.clamp(0, 100) as u8)
     }
 
-    /// Returns how rare a score of at least this size is: one name of so many of a day has it. `None` below 60,
+    /// Returns the number of names of a day of which one has at least this score. `None` below 60, the score of
     /// the best tenth. The scale fixes the shares at the scores of [`RARITIES`] (`data/docs/score.md`); between
     /// them, they fall by the same factor from point to point.
     pub fn one_in(self) -> Option<u32> {
