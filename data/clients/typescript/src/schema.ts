@@ -2160,7 +2160,7 @@ export interface components {
              */
             otherAmounts?: components["schemas"]["OtherAmounts"];
             registrar: string | null;
-            /** @description What was decided about the next renewal. */
+            /** @description Decision about the next renewal. */
             renewalDecision?: components["schemas"]["RenewalDecision"];
             /**
              * Format: double
@@ -3698,7 +3698,7 @@ export interface components {
          */
         ReleaseCertainty: "exact" | "hour" | "window" | "day" | "estimate";
         /**
-         * @description What its owner decided about the next renewal of a name.
+         * @description The owner's decision about the next renewal of a name.
          * @enum {string}
          */
         RenewalDecision: "keep" | "drop";
