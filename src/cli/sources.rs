@@ -331,22 +331,7 @@ fn enable(
     if asks && !yes && !is_accepted()? {
         bail!("nothing was enabled");
     }
-    let mut choices = folder.choices()?;
-    let at = config.clock.now();
-    for view in &views {
-        let name = view.source.name.clone();
-        if !view.is_enabled() {
-            choices.insert(name.clone(), Choice { enabled: true, at });
-        }
-        // Enabling a source again implies that the operator has solved its last problem, so it is
-        // due at once.
-        if let Some(_lease) = folder.lease(&name)? {
-            let mut state = folder.state(&name);
-            state.make_due();
-            folder.set_state(&name, &state)?;
-        }
-    }
-    folder.set_choices(&choices)?;
+    folder.enable(&views, config.clock.now())?;
     let names: Vec<&str> = views.iter().map(|view| view.source.name.as_str()).collect();
     writeln!(stdout(), "enabled {}", names.join(", "))?;
     writeln!(stderr(), "a running server fetches them now; start one with `dropdex serve`")?;

@@ -35,7 +35,7 @@ use crate::outbound::http::{AGENT, CallError, Client, Request, Stream};
 use crate::outbound::transfer::{Transfer, TransferError, TransferKey};
 use crate::presets::{Flow, Packing};
 use crate::settings::{Contact, Settings, Source, shown};
-use crate::state::{Held, Known, Partial, Retry};
+use crate::state::{Folder, Held, Known, Partial, Retry};
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 use crate::vocab::new_file;
@@ -66,7 +66,9 @@ const FILE_NAME_MAX: usize = 100;
 #[derive(Clone)]
 pub struct Fetcher {
     client: Client,
-    agent: HeaderValue,
+    /// The contact of the settings.
+    contact: Option<Contact>,
+    folder: Folder,
     idle: Duration,
     pub(super) clock: Clock,
     hosts: Arc<Hosts>,
@@ -320,21 +322,34 @@ impl<'a> Ask<'a> {
 }
 
 impl Fetcher {
-    /// Creates a fetcher that calls through `guard`.
+    /// Creates a fetcher that calls through `guard`. Without a contact in the settings, it sends that of
+    /// `folder`.
     ///
     /// # Errors
     /// The file of certificates cannot be read.
-    pub fn new(settings: &Settings, guard: Guard, clock: Clock) -> anyhow::Result<Fetcher> {
-        let contact = settings.contact.as_ref().map(Contact::as_str);
-        let agent = contact.map_or(AGENT.to_owned(), |contact| format!("{AGENT} (+{contact})"));
+    pub fn new(
+        settings: &Settings,
+        folder: Folder,
+        guard: Guard,
+        clock: Clock,
+    ) -> anyhow::Result<Fetcher> {
         Ok(Fetcher {
             client: Client::new(guard, settings.ca_file.as_deref())?,
-            agent: HeaderValue::try_from(agent)?,
+            contact: settings.contact.clone(),
+            folder,
             idle: settings.idle,
             clock,
             hosts: Arc::default(),
             bearer: Arc::default(),
         })
+    }
+
+    /// The value of `User-Agent`.
+    fn agent(&self) -> HeaderValue {
+        let contact = self.contact.clone().or_else(|| self.folder.contact());
+        let agent = contact.map(|contact| format!("{AGENT} (+{})", contact.as_str()));
+        let agent = agent.and_then(|agent| HeaderValue::try_from(agent).ok());
+        agent.unwrap_or(HeaderValue::from_static(AGENT))
     }
 
     /// Uses this token from now on. An empty token means none.
@@ -686,7 +701,7 @@ impl Fetcher {
     ) -> Result<Response, FetchError> {
         let mut headers = ask.headers.clone();
         cookies.of(url).iter().for_each(|cookies| put(&mut headers, COOKIE, cookies));
-        headers.insert(USER_AGENT, self.agent.clone());
+        headers.insert(USER_AGENT, self.agent());
         // Credentials are never sent to another host.
         let is_own = source
             .addresses

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
 use indexmap::IndexSet;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::facts::published::TOP_DEFAULT;
@@ -256,7 +256,7 @@ impl TryFrom<String> for Address {
 }
 
 /// A URL or e-mail address in the `User-Agent`, through which publishers can reach the operator.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Contact(String);
 

@@ -1,5 +1,6 @@
 //! State of the sources, in `sources/` of the data folder: `enabled.json` contains the choices made
-//! with `dropdex sources enable`, and `NAME/state.json` the results of a source's last runs.
+//! with `dropdex sources enable` or on the page for a new server, `contact.json` the contact given there,
+//! and `NAME/state.json` the results of a source's last runs.
 //!
 //! `NAME/lock` is locked while a source is fetched, so that a command and a server do not fetch it at the
 //! same time. `NAME/` also contains an unfinished download, and `NAME/refused/` the last refused list.
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::presets::Content;
-use crate::settings::{Settings, Source};
+use crate::settings::{Contact, Settings, Source};
 use crate::vocab::named::named_enum;
 use crate::vocab::new_file;
 use crate::vocab::tables;
@@ -24,6 +25,7 @@ use crate::vocab::whole_file;
 
 const FOLDER: &str = "sources";
 const CHOICES: &str = "enabled.json";
+const CONTACT: &str = "contact.json";
 pub(super) const STATE: &str = "state.json";
 pub(super) const LOCK: &str = "lock";
 /// Maximum URLs in a state: more than a month of two lists a day.
@@ -369,6 +371,49 @@ impl Folder {
     /// The file cannot be written.
     pub fn set_choices(&self, choices: &Choices) -> anyhow::Result<()> {
         write(&self.0, CHOICES, choices)
+    }
+
+    /// Enables sources and makes them due at once: enabling one again implies that the operator has solved
+    /// its last problem.
+    ///
+    /// # Errors
+    /// A file cannot be read or written.
+    pub fn enable<'a>(
+        &self,
+        views: impl IntoIterator<Item = &'a View>,
+        at: DateTime<Utc>,
+    ) -> anyhow::Result<()> {
+        let mut choices = self.choices()?;
+        for view in views {
+            let name = &view.source.name;
+            if !view.is_enabled() {
+                choices.insert(name.clone(), Choice { enabled: true, at });
+            }
+            if let Some(_lease) = self.lease(name)? {
+                let mut state = self.state(name);
+                state.make_due();
+                self.set_state(name, &state)?;
+            }
+        }
+        self.set_choices(&choices)
+    }
+
+    /// Reads the contact that was given on the page for a new server. A damaged file is logged and ignored.
+    pub fn contact(&self) -> Option<Contact> {
+        let path = self.0.join(CONTACT);
+        read(&path).unwrap_or_else(|err| {
+            let error = format!("{err:#}");
+            tracing::warn!(path = %path.display(), error, "the contact for publishers is damaged; remove the file");
+            None
+        })
+    }
+
+    /// Stores the contact for publishers.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn set_contact(&self, contact: &Contact) -> anyhow::Result<()> {
+        write(&self.0, CONTACT, contact)
     }
 
     /// Reads the state of a source. A damaged state is logged and reset, which costs one download.

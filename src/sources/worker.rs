@@ -1,12 +1,13 @@
 //! The worker of a server that fetches sources on schedule, and builds one generation for the lists of a
 //! round.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use chrono::{DateTime, Utc};
 use metrics::gauge;
 use tokio::task::{Id, JoinSet};
 use tokio::time::{MissedTickBehavior, interval};
@@ -15,7 +16,7 @@ use crate::intake::queue::Queue;
 use crate::intake::request::{Rebuild, Task};
 use crate::run::{Report, RunOutcome, Runner, runs_total};
 use crate::settings::{Settings, Source};
-use crate::state::View;
+use crate::state::{Choice, View};
 use crate::vocab::clock::Clock;
 
 /// Interval at which the worker checks which sources are due.
@@ -37,12 +38,35 @@ pub struct Worker {
 
 /// The sources as the worker last saw them, shared with the pages that show them.
 #[derive(Debug, Default)]
-pub struct SourcesStatus(Mutex<Arc<[View]>>);
+pub struct SourcesStatus {
+    views: Mutex<Arc<[View]>>,
+    /// Names of the sources that are being fetched.
+    running: Mutex<BTreeSet<String>>,
+}
 
 impl SourcesStatus {
     /// Returns all sources. Empty before the worker's first check.
     pub fn views(&self) -> Arc<[View]> {
         Arc::clone(&self.lock())
+    }
+
+    /// Returns the names of the sources that are being fetched or ingested.
+    pub fn running(&self) -> BTreeSet<String> {
+        self.lock_running().clone()
+    }
+
+    /// Shows sources as enabled, before the worker sees it.
+    pub fn enabled(&self, chosen: &[View], at: DateTime<Utc>) {
+        let mut views = self.lock();
+        let is_chosen = |view: &View| chosen.iter().any(|it| it.source.name == view.source.name);
+        *views = views
+            .iter()
+            .cloned()
+            .map(|view| match is_chosen(&view) {
+                true => View { choice: Some(Choice { enabled: true, at }), ..view },
+                false => view,
+            })
+            .collect();
     }
 
     /// Sets the gauges of all sources.
@@ -63,7 +87,11 @@ impl SourcesStatus {
     }
 
     fn lock(&self) -> MutexGuard<'_, Arc<[View]>> {
-        self.0.lock().expect("no code panics holding this lock")
+        self.views.lock().expect("no code panics holding this lock")
+    }
+
+    fn lock_running(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.running.lock().expect("no code panics holding this lock")
     }
 }
 
@@ -108,7 +136,9 @@ impl Worker {
                 _ = ticks.tick() => {}
                 Some(done) = runs.join_next_with_id() => {
                     let id = done.as_ref().map_or_else(|err| err.id(), |(id, _)| *id);
-                    running.remove(&id);
+                    if let Some(name) = running.remove(&id) {
+                        self.status.lock_running().remove(&name);
+                    }
                     if done.is_ok_and(|(_, report)| is_added(report)) {
                         behind_since.get_or_insert_with(Instant::now);
                     }
@@ -121,6 +151,7 @@ impl Worker {
                 let source = &view.source;
                 let is_running = running.values().any(|name| *name == source.name);
                 if may_fetch && !is_running && view.state.is_due(source, now) {
+                    self.status.lock_running().insert(source.name.clone());
                     let run = self.start(source.clone());
                     running.insert(runs.spawn(run).id(), source.name.clone());
                 }
