@@ -1,4 +1,4 @@
-//! The owner of a single-user server: the account that the first visit creates.
+//! The owner of a server: the account that the first visit creates.
 
 use std::sync::atomic::Ordering;
 
@@ -18,7 +18,7 @@ use crate::vocab::day::Day;
 use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
 
-/// The owner's address. The address identifies the account and receives no mail.
+/// The address of the owner of a single-user server. It identifies the account and receives no mail.
 const EMAIL: &str = "owner@localhost";
 
 impl Store {
@@ -27,18 +27,19 @@ impl Store {
         self.0.last_account.load(Ordering::Relaxed) > 0
     }
 
-    /// Adds the owner, without a password if `password` is `None`. Returns the address of the
-    /// account; `None` if an account already exists.
+    /// Adds the owner, without a password if `password` is `None`, and without an address of their own if
+    /// `email` is. Returns the address of the account; `None` if an account already exists.
     ///
     /// # Errors
     /// [`WriteError::Overloaded`], [`WriteError::Journal`].
     pub async fn add_owner(
         &self,
+        email: Option<Email>,
         password: Option<Password>,
         attempt: Attempt,
         now: DateTime<Utc>,
     ) -> Result<Option<Email>, WriteError> {
-        let email: Email = EMAIL.parse().expect("an address");
+        let email = email.unwrap_or_else(|| EMAIL.parse().expect("an address"));
         let password = match password {
             Some(password) => Some(self.0.hashing.run(attempt, move || password.hash()).await??),
             None => None,

@@ -27,7 +27,7 @@ pub struct Person {
     /// The session of the request, which its owner can end; `None` for the owner of a single-user
     /// server without a password, who could not log in again.
     pub session: Option<TokenDigest>,
-    /// Whether this is the owner of a single-user server, for whom plans do not matter.
+    /// Whether this is the owner of the server, for whom plans do not matter.
     pub is_owner: bool,
 }
 
