@@ -127,13 +127,22 @@ impl Readiness {
             }
         };
         let is_clock_trusted = app.clock.is_trusted();
+        let has_lists = app.has_lists();
         Readiness {
-            reads: !is_draining && log_reads,
-            writes: database.is_none() && !is_draining && log_writes && is_clock_trusted,
+            reads: has_lists && !is_draining && log_reads,
+            writes: has_lists
+                && database.is_none()
+                && !is_draining
+                && log_writes
+                && is_clock_trusted,
             checks: Checks {
                 database: database.unwrap_or_else(|| "ok".to_owned()),
                 // The instance stays ready while it serves an older generation than `CURRENT` names.
-                drops: if app.status.index_problem().is_some() { "older_generation" } else { "ok" },
+                drops: match app.status.index_problem() {
+                    _ if !has_lists => "no_lists",
+                    Some(_) => "older_generation",
+                    None => "ok",
+                },
                 environment: if is_draining { "draining" } else { "ok" },
                 changes: app.changes.is_failing().then_some("unwritable"),
                 log,

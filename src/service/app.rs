@@ -206,6 +206,11 @@ impl App {
         self.facts.apply_drops(index, || self.visible_facts(), filter, today)
     }
 
+    /// Whether the index was built from at least one list.
+    pub fn has_lists(&self) -> bool {
+        self.live.current().manifest().newest_observed_at.is_some()
+    }
+
     /// Returns the day that a request treats as today.
     pub fn as_of(&self, now: Now) -> AsOf {
         let today = Day::from_instant(now.0).unwrap_or_else(|| self.clock.today());
