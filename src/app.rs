@@ -52,7 +52,7 @@ use crate::server::tls::Tls;
 use crate::server::{self, Server, slices, supervisor};
 use crate::service::app::{App, AppParts, ConfiguredChannels, Reach, ResponseLimits, Status};
 use crate::service::fact_book::FactBook;
-use crate::service::site::Site;
+use crate::service::site::{Setup, Site};
 use crate::service::work::PAUSED_PER_CORE;
 use crate::sources::fetch::Fetcher;
 use crate::sources::state::{Folder, View};
@@ -208,6 +208,10 @@ pub fn build(
             single_user: config.is_single_user(),
             owner_link: Token::generate()
                 .map_err(|err| anyhow!("the system's random source failed: {err}"))?,
+            setup: (config.cluster.is_none() && !config.web.demo).then(|| Setup {
+                sources: Folder::new(&config.site().data),
+                contact: config.sources.contact.clone(),
+            }),
         },
         reach: Reach {
             guard: Guard::new(outbound.webhook_rules(), Dns::new(&outbound.dns)?),
@@ -290,13 +294,11 @@ fn open_index(config: &Config) -> anyhow::Result<Opened> {
 }
 
 /// Opens the current generation. If it is missing or was built from other lists, a new one is built
-/// first. An installation that fetches its lists is served before they arrive.
+/// first. An installation is served before its first lists arrive.
 fn current_index(config: &Config) -> anyhow::Result<Opened> {
     let is_node = config.cluster.is_some();
     match open::open_current(&config.index) {
-        // A cluster node gets its lists from the other nodes.
-        Err(OpenError::Missing(_))
-            if is_node || Corpus::has_lists(&config.site().data) || fetches_lists(config)? => {}
+        Err(OpenError::Missing(_)) => {}
         Ok(_) if !is_node && intake::run::index_state(&config.site()) == IndexState::Foreign => {
             tracing::warn!(
                 index = %config.index.display(),
@@ -335,7 +337,8 @@ fn fetches_lists(config: &Config) -> anyhow::Result<bool> {
 pub fn fetcher(config: &Config) -> anyhow::Result<Fetcher> {
     let rules = config.outbound.rules(&config.sources.allow);
     let guard = Guard::new(rules, Dns::new(&config.outbound.dns)?);
-    Fetcher::new(&config.sources, guard, config.clock).context("[sources]")
+    let folder = Folder::new(&config.site().data);
+    Fetcher::new(&config.sources, folder, guard, config.clock).context("[sources]")
 }
 
 /// Removes unfinished files of killed commands. Failures are logged and do not stop startup.
@@ -370,6 +373,7 @@ async fn run(
     let app_opens =
         app.site.single_user && (store.has_open_owner() || web::account::makes_owner(&web));
     let app_link = app.site.owner_link.clone();
+    let code = web::account::asks_code(&web).then(|| web::account::setup_code(&app.site));
     let serving = Serving::start(config, app, web, bound.listeners, bound.tls.clone());
     tokio::spawn(supervisor::feed_watchdog());
     tokio::spawn(reload_on_hang_up(bound.tls.clone(), hang_up));
@@ -387,6 +391,9 @@ async fn run(
     tokio::task::block_in_place(|| ready(&base, &store))?;
     if app_opens {
         print_line(&format!("open {base}/welcome?key={} on this machine", app_link.reveal()));
+    }
+    if let Some(code) = code {
+        print_line(&format!("set this server up at {base}/setup with the setup code {code}"));
     }
     if let Some(address) = metrics_at {
         print_line(&format!("metrics on http://{address}/metrics"));

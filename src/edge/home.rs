@@ -7,6 +7,7 @@ use axum::http::HeaderMap;
 use axum::http::header::HOST;
 use axum::http::request::Parts;
 
+use crate::local::is_this_machine;
 use crate::peer::Client;
 use crate::service::app::App;
 
@@ -38,6 +39,12 @@ impl Origin {
         };
         let host = host.map(str::trim).filter(is_host).or(text(HOST.as_str()).filter(is_host));
         Origin(format!("{scheme}://{}", host.unwrap_or(UNNAMED)))
+    }
+
+    /// Whether the request came over plain HTTP to a host that does not name this machine. A browser that gets a
+    /// cookie for TLS does not send it back there.
+    pub fn is_plain_and_remote(&self) -> bool {
+        self.0.strip_prefix("http://").is_some_and(|host| !is_this_machine(host))
     }
 }
 

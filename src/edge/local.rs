@@ -105,7 +105,7 @@ fn authority(address: &str) -> &str {
 }
 
 /// Whether a `Host` is a loopback address or `localhost`, with or without a port.
-fn is_this_machine(host: &str) -> bool {
+pub(crate) fn is_this_machine(host: &str) -> bool {
     let bare = match host.rsplit_once(':') {
         Some((bare, port)) if !port.ends_with(']') => bare,
         _ => host,

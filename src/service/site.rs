@@ -1,6 +1,8 @@
 //! Public address, sessions and owner of this server.
 
 use crate::accounts::Token;
+use crate::sources::settings::Contact;
+use crate::sources::state::Folder;
 use crate::vocab::url::BaseUrl;
 
 /// Addresses and sessions of the server.
@@ -15,6 +17,15 @@ pub struct Site {
     /// Secret of the link that logs a browser in as the owner of a single-user server. Generated at
     /// each start.
     pub owner_link: Token,
+    /// Lets pages set up a new server; `None` for the demo and nodes of a cluster.
+    pub setup: Option<Setup>,
+}
+
+/// What the page for a new server writes.
+pub struct Setup {
+    pub sources: Folder,
+    /// Contact of the settings, which takes precedence over that of the page.
+    pub contact: Option<Contact>,
 }
 
 impl Site {

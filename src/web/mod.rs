@@ -148,6 +148,7 @@ pub fn router(web: Web, api: Router, described: Description) -> Router {
         .merge(status::routes())
         .method_not_allowed_fallback(method_not_allowed)
         .layer(middleware::from_fn_with_state(web.clone(), account::first_visit))
+        .layer(middleware::from_fn_with_state(web.clone(), account::lead_to_setup))
         .layer(middleware::from_fn(cross_site::refuse))
         .layer(middleware::map_response(layout::protect))
         .merge(assets::routes())
@@ -238,6 +239,7 @@ mod tests {
             (Method::GET, "/", Class::Read, Session),
             (Method::GET, "/login", Class::Read, Session),
             (Method::POST, "/login", Class::LogIn, Session),
+            (Method::POST, "/setup", Class::LogIn, Session),
             (Method::POST, "/signup", Class::LogIn, Session),
             (Method::POST, "/signup/AbC-_", Class::LogIn, Session),
             (Method::POST, "/reset/AbC-_", Class::LogIn, Session),

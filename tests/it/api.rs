@@ -919,28 +919,6 @@ fn errors_name_an_unusable_data_folder() {
 }
 
 #[test]
-fn errors_name_a_missing_index_and_how_to_build_it() {
-    let site = Site::new();
-    let index = site.index();
-    let index = index.to_str().expect("temporary paths are UTF-8");
-    let serve = ["serve", "--listen", "127.0.0.1:0", "--today", TODAY];
-    let finished = site.run(&serve);
-    finished.assert_failed(1, &[index]);
-    let advice = finished.stderr.contains("ingest") || finished.stderr.contains("rebuild");
-    assert!(advice, "it should say what makes an index\n{finished}");
-    // The same holds for a missing folder. A corpus from which no index was ever built is built at
-    // startup (`intake`).
-    std::fs::remove_dir_all(site.index()).expect("a folder can be removed");
-    site.run(&serve).assert_failed(1, &[index]);
-    let list = site.write("list.csv", LIST);
-    let list = list.to_str().expect("temporary paths are UTF-8");
-    site.ok(&["ingest", "--no-rebuild", "--observed-at", OBSERVED, list]);
-    site.ok(&["rebuild"]);
-    let (server, key) = server_with_list(&site);
-    assert_eq!(server.client_with(&key).get("/api/v1/drops").json()["count"], 4);
-}
-
-#[test]
 fn errors_name_a_port_in_use() {
     let site = site_with_list();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");

@@ -56,6 +56,7 @@ mod sales;
 mod scorer;
 mod secrets;
 mod server;
+mod setup;
 mod soak;
 mod sources;
 mod ssrf;

@@ -15,7 +15,7 @@ use browser::Browser;
 
 const TODAY: &str = "2026-11-21";
 const TOMORROW: &str = "2026-11-22";
-const PASSWORD: &str = "correct horse battery";
+pub const PASSWORD: &str = "correct horse battery";
 const PLAIN: &str = "[web]\nplain_http = true\n";
 /// Sign-up without mail, which is off by default.
 const SIGN_UP: &str = "[web]\nplain_http = true\nsignup = true\n";
@@ -40,7 +40,7 @@ fn serve(site: &Site) -> Server {
 }
 
 /// Adds an account with [`PASSWORD`].
-fn add(site: &Site, email: &str, plan: &str) {
+pub fn add(site: &Site, email: &str, plan: &str) {
     site.account_with_password(email, plan, PASSWORD);
 }
 

@@ -12,6 +12,7 @@ mod plan;
 mod profile;
 mod reset;
 mod security;
+mod setup;
 mod signup;
 mod verify;
 mod welcome;
@@ -34,6 +35,7 @@ use crate::throttle::Wait;
 use crate::viewer::Viewer;
 pub use mail::{is_set_up as can_mail, send_invitation};
 pub use mailed_links::MailedLinks;
+pub use setup::{asks_code, code as setup_code, lead as lead_to_setup};
 pub use welcome::{let_in as first_visit, makes_owner};
 
 /// Notice on the login page, which is the same if the address already had an account.
@@ -66,7 +68,8 @@ impl SignUps {
 type Methods = fn() -> MethodRouter<Web>;
 
 /// Pages whose forms contain a password.
-pub const LOG_INS: [(&str, Methods); 5] = [
+pub const LOG_INS: [(&str, Methods); 6] = [
+    (setup::PATH, || get(setup::ask).post(setup::start)),
     ("/login", || get(login::ask).post(login::log_in)),
     ("/signup", || get(signup::ask).post(signup::sign_up)),
     ("/signup/{link}", || get(signup::ask_password).post(signup::start)),

@@ -9,13 +9,14 @@ use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum_extra::extract::CookieJar;
+use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use crate::Web;
 use crate::account::SignUps;
 use crate::account::login::begin;
-use crate::accounts::{Attempt, Password, Person, SessionLife, Token};
+use crate::accounts::{Attempt, Password, Person, SessionLife, Token, WriteError};
 use crate::components::grouped;
 use crate::edge::local::{Local, judge};
 use crate::edge::session;
@@ -46,7 +47,7 @@ pub fn makes_owner(web: &Web) -> bool {
 }
 
 /// Whether the request is from the machine of a single-user server that has no account yet.
-pub struct FirstVisit(bool);
+pub struct FirstVisit(pub(super) bool);
 
 impl axum::extract::FromRequestParts<Web> for FirstVisit {
     type Rejection = std::convert::Infallible;
@@ -59,7 +60,7 @@ impl axum::extract::FromRequestParts<Web> for FirstVisit {
     }
 }
 
-fn judge_parts(web: &Web, parts: &Parts) -> Local {
+pub(super) fn judge_parts(web: &Web, parts: &Parts) -> Local {
     judge(&web.app, &parts.extensions, &parts.headers, parts.version)
 }
 
@@ -165,10 +166,8 @@ pub async fn start(
     }
     let (first, now) = (Attempt::FIRST_VISIT, viewer.now.0);
     if sent.lock != "password" {
-        web.app.store.add_owner(None, first, now).await?;
-        let token = web.app.store.open_to_browser(true, now).await?;
-        return Ok(token
-            .map_or_else(|| Redirect::to("/").into_response(), |token| with_cookie(&token, "/")));
+        let let_in = let_in_owner(&web, "/", now).await?;
+        return Ok(let_in.unwrap_or_else(|| Redirect::to("/").into_response()));
     }
     let password = match Password::chosen(sent.password.clone(), None) {
         Ok(password) => password,
@@ -177,12 +176,43 @@ pub async fn start(
             return Ok((StatusCode::BAD_REQUEST, page).into_response());
         }
     };
-    let Some(email) = web.app.store.add_owner(Some(password), first, now).await? else {
+    let Some(email) = web.app.store.add_owner(None, Some(password), first, now).await? else {
         return Err(ApiError::NotFound.into());
     };
     match web.app.store.log_in(&email, sent.password, SessionLife::Short, first, now).await? {
         Some(token) => begin(&web, &headers, &token, SessionLife::Short, "/").await,
         None => Ok(Redirect::to("/login").into_response()),
+    }
+}
+
+/// Adds the owner without a password, and gives the browser the owner's cookie. `None` if the owner has a
+/// password.
+pub(super) async fn let_in_owner(
+    web: &Web,
+    to: &str,
+    now: DateTime<Utc>,
+) -> Result<Option<Response>, WriteError> {
+    web.app.store.add_owner(None, None, Attempt::FIRST_VISIT, now).await?;
+    let token = web.app.store.open_to_browser(true, now).await?;
+    Ok(token.map(|token| with_cookie(&token, to)))
+}
+
+/// Renders the choice between a password and none.
+pub(super) fn lock_choice(problem: Option<&str>, wants_password: bool) -> Markup {
+    html! {
+        fieldset {
+            legend { "Who can open it?" }
+            label.choice {
+                input type="radio" name="lock" value="open" checked[!wants_password];
+                span { b { "No password, this machine only" } " This browser keeps a cookie that opens dropdex." }
+            }
+            label.choice {
+                input type="radio" name="lock" value="password" checked[wants_password];
+                span { b { "Set a password" } " For shared computers, or before you open the server to a network." }
+            }
+        }
+        // The field is not required, because the other choice needs no password.
+        div.with-password { (Field::new("password", "Password").help("8 to 128 characters. Use a few unrelated words.").problem(problem).input("", Input { autocomplete: "new-password", is_required: false, ..Input::PASSWORD })) }
     }
 }
 
@@ -199,19 +229,7 @@ fn page(web: &Web, viewer: &Viewer, problem: Option<&str>) -> Markup {
                     h1 { "Your list is ready" }
                     p.soft { "This server is reachable only from this machine. Everything is included." }
                     form.panel method="post" action="/welcome" {
-                        fieldset {
-                            legend { "Who can open it?" }
-                            label.choice {
-                                input type="radio" name="lock" value="open" checked[!wants_password];
-                                span { b { "No password, this machine only" } " This browser keeps a cookie that opens dropdex." }
-                            }
-                            label.choice {
-                                input type="radio" name="lock" value="password" checked[wants_password];
-                                span { b { "Set a password" } " For shared computers, or before you open the server to a network." }
-                            }
-                        }
-                        // The field is not required, because the other choice needs no password.
-                        div.with-password { (Field::new("password", "Password").help("8 to 128 characters. Use a few unrelated words.").problem(problem).input("", Input { autocomplete: "new-password", is_required: false, ..Input::PASSWORD })) }
+                        (lock_choice(problem, wants_password))
                         button type="submit" { "Open the list" }
                     }
                     p.soft { (grouped(names.into())) " names are here. You can change this under Account." }

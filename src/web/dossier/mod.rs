@@ -88,7 +88,8 @@ async fn find_domain(
     let (index, as_of) = (web.app.live.current(), web.app.as_of(viewer.now));
     let owned = viewer.member.as_ref().map(|member| web.user_data(member));
     let account = viewer.member.as_ref().map(|member| member.caller.account);
-    let is_alone = viewer.member.as_ref().is_some_and(|member| member.is_owner);
+    let is_alone =
+        web.app.site.single_user && viewer.member.as_ref().is_some_and(|member| member.is_owner);
     let cost = cost_us(&[sent]);
     let (status, page) = work::run(cost, move || {
         let known = Known::find(&index, &domain, as_of);

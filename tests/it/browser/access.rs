@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use super::driver::{Browser, Look};
 use super::find::{ENTER, TAB};
 use super::world::{PASSWORD, World};
+use crate::common::Site;
 use crate::common::receiver::{Receiver, Reply};
+use crate::sources::{DAY, settings_of};
 
 /// Pages that need no log-in: the names of their pictures, and their paths.
 pub const OPEN: [(&str, &str); 20] = [
@@ -158,6 +160,20 @@ pub fn fill(world: &World, key: &str, hook: &str) -> String {
         post("/api/v1/portfolio", claim);
     }
     id
+}
+
+#[test]
+fn pages_of_a_new_server_pass_every_page_check() {
+    let publisher = Receiver::http(|_, _| Reply::Silence);
+    let lists = settings_of(&publisher);
+    let site = Site::new();
+    let server = site.serve_with(&["--today", DAY, "--config", &site.settings(&lists)]);
+    let browser = Browser::new(&server);
+    judge(&browser, &[("setup", "/setup")]);
+    browser.open("/");
+    browser.main().button("Create account and fetch").follow();
+    browser.heading("Fetching your first lists").wait();
+    judge(&browser, &[("setup-progress", "/setup?still"), ("setup-choose", "/setup?choose")]);
 }
 
 #[test]
