@@ -30,6 +30,7 @@ use crate::edge::allowance;
 use crate::edge::mount::Mount;
 use crate::edge::position::Positions;
 use crate::edge::routes::Routes;
+use crate::exit::{self, ExitWith};
 use crate::http;
 use crate::index::error::OpenError;
 use crate::index::filter::AsOf;
@@ -305,6 +306,9 @@ fn current_index(config: &Config) -> anyhow::Result<Opened> {
                 "the index was built from other lists than those of the data folder; rebuilding it before the start"
             );
         }
+        Err(err @ OpenError::AllDamaged { .. }) => {
+            return Err(ExitWith::new(exit::INDEX, err.to_string()).into());
+        }
         opened => return Ok(opened?),
     }
     let task = Task::Rebuild(Rebuild { compact: false, only_if_behind: false });
@@ -518,7 +522,8 @@ fn not_bound(address: &str, err: std::io::Error) -> anyhow::Error {
         ),
         _ => "choose an address of this machine with --listen".to_owned(),
     };
-    anyhow::Error::from(err).context(format!("cannot listen on {address}; {remedy}"))
+    let why = format!("cannot listen on {address}; {remedy}");
+    anyhow::Error::from(err).context(ExitWith::new(exit::ADDRESS, why))
 }
 
 /// The background tasks. The workers end when `stopping` is dropped.

@@ -1,13 +1,15 @@
 //! Settings from flags, the environment and a TOML file, in this order of precedence, as one [`Config`].
 //!
 //! Ranges are checked by the types of [`number`], so that an error names the setting. Old names of
-//! settings are listed in [`renamed`].
+//! settings are listed in [`renamed`], and [`environment`] reads variables.
 
 pub mod cluster;
+pub mod environment;
 pub mod inbox;
 pub mod index;
 pub mod number;
 pub mod outbound;
+mod problem;
 pub mod renamed;
 mod server;
 mod sources;
@@ -24,6 +26,7 @@ use config::{Value, ValueKind};
 use serde::Deserialize;
 
 use crate::config::cluster::{ClusterFile, ClusterSettings};
+use crate::config::environment::Variable;
 use crate::config::inbox::InboxSettings;
 use crate::config::index::{IndexFile, IndexSettings};
 use crate::config::number::{Bounded, Seconds};
@@ -31,10 +34,12 @@ use crate::config::outbound::{
     ArchiveFile, DnsFile, GivenSecrets, RdapFile, SampleFile, SmtpFile, TelegramFile, WebhooksFile,
     WhoisFile,
 };
+use crate::config::problem::Problem;
 use crate::config::renamed::Renamed;
 use crate::config::server::ServerFile;
 use crate::config::sources::SourcesFile;
 use crate::config::telemetry::{LogFile, MetricsFile, Telemetry};
+use crate::exit::{self, ExitWith};
 use crate::intake::request::Site;
 use crate::intake::tables::{TableFile, TablesFolder};
 use crate::outbound::settings::{Calls, Settings};
@@ -189,6 +194,8 @@ pub struct Given {
     /// Drain delay in seconds.
     pub drain_delay: Option<f64>,
     pub secrets: GivenSecrets,
+    /// Settings of the environment that have no option.
+    pub variables: Vec<Variable>,
 }
 
 /// The settings file. Unknown keys are errors, so that a misspelled setting does not go unnoticed.
@@ -306,7 +313,25 @@ impl Config {
     /// # Errors
     /// The file is unreadable, is not TOML, or has an unknown key or an invalid value.
     pub fn load(given: Given) -> anyhow::Result<Config> {
-        let (file, renamed) = given.config.as_deref().map(read).transpose()?.unwrap_or_default();
+        let (path, variables) = (given.config.clone(), given.variables.clone());
+        Config::of(given).map_err(|err| {
+            // The first word of an error is the key.
+            let text = format!("{err:#}");
+            let key = text.split([':', ' ']).next().unwrap_or_default();
+            let about = variables.iter().find(|variable| variable.is_about(key));
+            let place = match (about, &path) {
+                (Some(variable), _) => {
+                    format!("the environment variable {} is wrong", variable.name)
+                }
+                (None, Some(path)) => format!("invalid settings file {}", path.display()),
+                (None, None) => "invalid settings".to_owned(),
+            };
+            err.context(ExitWith::new(exit::SETTINGS, place))
+        })
+    }
+
+    fn of(given: Given) -> anyhow::Result<Config> {
+        let (file, renamed) = read(given.config.as_deref(), &given.variables)?;
         check_plans(&file.plans.limits)?;
         let drain_delay = given.drain_delay.map(Seconds::try_from).transpose();
         let drain_delay = drain_delay.map_err(|err| anyhow::anyhow!("--drain-delay: {err}"))?;
@@ -368,25 +393,28 @@ impl Config {
     }
 }
 
-/// Reads the file. Also returns the old names that the file uses.
-fn read(path: &Path) -> anyhow::Result<(File, Vec<&'static Renamed>)> {
-    std::fs::metadata(path).with_context(|| {
-        format!("cannot read the settings file {}; check --config", path.display())
-    })?;
-    let source = config::File::from(path).format(config::FileFormat::Toml).required(true);
-    let load = || {
-        let defaults = config::Config::try_from(&BTreeMap::from([("plans", Plans::default())]))?;
-        let config = config::Config::builder().add_source(defaults).add_source(source).build()?;
-        let mut sections = config.cache.into_table()?;
-        // `index = "folder"` is short for a section `[index]` with that folder.
-        if let Some(Value { kind: ValueKind::String(folder), .. }) = sections.get("index") {
-            let section = config::Map::from([("folder".to_owned(), Value::from(folder.as_str()))]);
-            sections.insert("index".to_owned(), section.into());
-        }
-        let renamed = renamed::apply(&mut sections)?;
-        anyhow::Ok((File::deserialize(Value::from(sections))?, renamed))
-    };
-    load().with_context(|| format!("invalid settings file {}", path.display()))
+/// Reads the file, and adds the variables. Also returns the old names that the file uses.
+fn read(
+    path: Option<&Path>,
+    variables: &[Variable],
+) -> anyhow::Result<(File, Vec<&'static Renamed>)> {
+    let defaults = config::Config::try_from(&BTreeMap::from([("plans", Plans::default())]))?;
+    let mut builder = config::Config::builder().add_source(defaults);
+    if let Some(path) = path {
+        std::fs::metadata(path).context("cannot be read; check --config")?;
+        let source = config::File::from(path).format(config::FileFormat::Toml).required(true);
+        builder = builder.add_source(source);
+    }
+    let read = builder.build().and_then(|read| read.cache.into_table()).map_err(Problem::from);
+    let mut sections = read?;
+    // `index = "folder"` is short for a section `[index]` with that folder.
+    if let Some(Value { kind: ValueKind::String(folder), .. }) = sections.get("index") {
+        let section = config::Map::from([("folder".to_owned(), Value::from(folder.as_str()))]);
+        sections.insert("index".to_owned(), section.into());
+    }
+    environment::merge(&mut sections, variables)?;
+    let renamed = renamed::apply(&mut sections)?;
+    Ok((File::deserialize(Value::from(sections)).map_err(Problem::from)?, renamed))
 }
 
 #[cfg(test)]
@@ -536,6 +564,114 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    fn with_variables(text: &str, variables: &[(&str, &str)]) -> anyhow::Result<Config> {
+        let variables = variables.iter().filter_map(|(name, text)| Variable::new(name, text));
+        load(text, Given { variables: variables.collect(), ..Given::default() })
+    }
+
+    #[test]
+    fn variables_override_the_file() {
+        let text = "catch_days = 7\nindex = \"b\"\n[server]\nmax_reads = 3\nmax_writes = 4\n";
+        let config = with_variables(
+            text,
+            &[
+                ("DROPDEX_CATCH_DAYS", "9"),
+                ("DROPDEX_INDEX__KEEP", "5"),
+                ("DROPDEX_SERVER__MAX_READS", "8"),
+                ("DROPDEX_SERVER__PROXIES", "[\"10.0.0.1\"]"),
+                ("DROPDEX_INBOX", "{ enabled = false, seconds = 2 }"),
+                ("DROPDEX_INBOX__SECONDS", "3"),
+                ("DROPDEX_SOURCES__UK_NOMINET__ENABLED", "true"),
+                ("DROPDEX_SOURCES__CONTACT", "ops@example.com"),
+                ("DROPDEX_WEB__SIGNUP", "false"),
+                ("DROPDEX_NODE", "7"),
+                ("DROPDEX_LISTEN", "[::1]:80"),
+                ("DROPDEX_PUBLIC_URL", ""),
+            ],
+        );
+        let config = config.expect("loads");
+        assert_eq!((config.catch_days, config.index.as_path()), (9, Path::new("b")));
+        assert_eq!(config.index_life.build.keep, Keep::new(5).expect("in range"));
+        let server = &config.server;
+        assert_eq!(
+            server.proxies.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["10.0.0.1"]
+        );
+        assert_eq!((config.inbox.enabled, config.inbox.period.as_secs()), (false, 3));
+        let uk = config.sources.sources.iter().find(|source| source.name == "uk-nominet");
+        assert_eq!(uk.and_then(|source| source.enabled), Some(true));
+        assert_eq!((config.web.signup, config.node.as_str()), (Some(false), "7"));
+        assert_eq!(config.listen.as_str(), "[::1]:80");
+        assert_eq!(config.outbound.public_url, None);
+    }
+
+    #[test]
+    fn errors_name_the_place_the_key_and_what_is_allowed() {
+        let file = "invalid settings file ";
+        for (text, variables, words) in [
+            (
+                "[server]\nmax_reeds = 3",
+                &[][..],
+                &[file, "server.max_reeds: no such setting; did you mean max_reads?"][..],
+            ),
+            (
+                "[server]\nmax_reads = \"x\"",
+                &[],
+                &[file, "server.max_reads: is string \"x\", but must be an integer"],
+            ),
+            ("[index]\nkeep = 0", &[], &["index.keep: 0 is out of range; it must be 1 to 100"]),
+            (
+                "[sources.uk-nominet]\nschedul = \"x\"",
+                &[],
+                &["sources.uk-nominet.schedul: no such setting; did you mean schedule?"],
+            ),
+            (
+                "[sources]\nidle_second = 5",
+                &[],
+                &["sources.idle_second: ", "did you mean idle_seconds?"],
+            ),
+            ("[smtp]\nhost = \"a\"", &[], &[file, "smtp.from is missing"]),
+            (
+                "[plans.gold]\nprice_usd = 1",
+                &[],
+                &["plans: `gold` is unknown; known are free, core, pro, api"],
+            ),
+            (
+                "",
+                &[("DROPDEX_SERVER__MAX_READS", "x")],
+                &[
+                    "the environment variable DROPDEX_SERVER__MAX_READS is wrong: server.max_reads: ",
+                ],
+            ),
+            (
+                "",
+                &[("DROPDEX_SERVER__MAX_REEDS", "3")],
+                &["DROPDEX_SERVER__MAX_REEDS", "did you mean max_reads?"],
+            ),
+            ("", &[("DROPDEX_SMTP", "{host =")], &["DROPDEX_SMTP is not a table in TOML"]),
+            ("", &[("DROPDEX_CATCH_DAYS", "-1")], &["DROPDEX_CATCH_DAYS", "catch_days: "]),
+        ] {
+            let err = format!("{:#}", with_variables(text, variables).expect_err(text));
+            assert!(words.iter().all(|word| err.contains(word)), "{err}");
+        }
+    }
+
+    /// The error about an unknown name lists the known ones.
+    #[test]
+    fn the_names_of_variables_are_those_of_the_file() {
+        let of = |section: &str| {
+            let text = format!("{section}nothing-like-it = {{}}");
+            let err = format!("{:#}", load(&text, Given::default()).expect_err("unknown"));
+            let known = err.rsplit("known are ").next().expect("a list").to_owned();
+            let mut known: Vec<String> = known.split(", ").map(str::to_owned).collect();
+            known.sort();
+            known
+        };
+        let mut top = environment::TOP;
+        top.sort_unstable();
+        assert_eq!(of(""), top);
     }
 
     #[test]

@@ -30,6 +30,7 @@ pub mod backup;
 pub mod workers;
 pub mod server;
 pub mod config;
+pub mod exit;
 // A build without the feature refuses settings with a section `[cluster]`.
 #[cfg_attr(not(feature = "cluster"), path = "nodes/without.rs")]
 pub mod nodes;

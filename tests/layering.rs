@@ -25,7 +25,7 @@ const MAY_IMPORT: &[(&str, &str)] = &[
     // A setting is parsed into the type that the code using it takes.
     (
         "config",
-        "vocab feeds facts zones index intake telemetry outbound sources web server cluster",
+        "exit vocab feeds facts zones index intake telemetry outbound sources web server cluster",
     ),
     // A server of a cluster: its log, its peers, the lead, and files for all nodes.
     ("nodes", "vocab corpus index intake changes cluster accounts outbound workers config"),

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write, stderr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, anyhow, bail, ensure};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -13,6 +13,7 @@ use crate::accounts::Store;
 use crate::accounts::admin::{AdminCommand, AdminReply, execute};
 use crate::cli::owner;
 use crate::config::Config;
+use crate::exit::{self, ExitWith};
 use crate::intake::outcome::Outcome;
 use crate::intake::request::{Request, Site, Task};
 use crate::intake::run::{self, Observer};
@@ -123,11 +124,11 @@ pub fn run_task(task: Task, local: &Local, config: &Config) -> anyhow::Result<Ou
         outcome.notes.iter().try_for_each(|note| writeln!(stderr(), "{note}"))?;
         return Ok(outcome);
     }
-    ensure!(
-        !task.dates_lists() || !config.clock.is_unset(),
-        "the clock of this machine shows a time before this program was built, so lists would get a wrong day; set it \
-         (`timedatectl`), or give the time of the lists (`--observed-at`)"
-    );
+    if task.dates_lists() && config.clock.is_unset() {
+        let why = "the clock of this machine shows a time before this program was built, so lists would get a wrong \
+                   day; set it (`timedatectl`), or give the time of the lists (`--observed-at`)";
+        return Err(ExitWith::new(exit::CLOCK, why).into());
+    }
     owner::check(&config.data)?;
     owner::check(&config.index)?;
     Ok(run::run(&Request { site: config.site(), task }, &Terminal::new()))

@@ -3,9 +3,10 @@
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use crate::cli::{ExitWith, print_json};
+use crate::cli::print_json;
 use crate::config::Config;
 use crate::corpus::Corpus;
+use crate::exit::ExitWith;
 
 /// Verify the ingested lists on disk
 #[derive(Args, Debug)]

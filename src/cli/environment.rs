@@ -1,11 +1,12 @@
 //! Detects likely typos: environment variables with the prefix of dropdex settings that match no
 //! setting.
 
-use crate::cli::Cli;
-use crate::vocab::similar;
 use clap::CommandFactory;
 
-const PREFIX: &str = "DROPDEX_";
+use crate::cli::Cli;
+use crate::config::environment::{PREFIX, TOP, Variable};
+use crate::vocab::similar;
+
 /// Variables with secrets, which are not options.
 pub const SECRETS: [&str; 4] = [
     "DROPDEX_SMTP_PASSWORD",
@@ -14,19 +15,29 @@ pub const SECRETS: [&str; 4] = [
     "DROPDEX_S3_SECRET_ACCESS_KEY",
 ];
 
-/// Logs a warning for each variable that no version of dropdex reads.
-pub fn warn_about_unknown() {
+/// Returns the settings of the environment that have neither an option nor a secret.
+pub fn settings() -> Vec<Variable> {
+    let known = known();
+    let set = std::env::vars().filter(|(name, _)| !known.contains(&name.to_lowercase()));
+    set.filter_map(|(name, text)| Variable::new(&name, &text)).collect()
+}
+
+/// Describes the variables that no version of dropdex reads.
+pub fn unknown() -> Vec<String> {
     let known = known();
     let set = std::env::vars_os().filter(|(_, value)| !value.is_empty());
     let names = set.filter_map(|(name, _)| name.into_string().ok());
-    for name in names.filter(|name| is_unknown(name, &known)) {
-        let nearest = similar::nearest(&name.to_lowercase(), known.iter().map(String::as_str));
-        let hint = nearest.map_or_else(
-            || format!("variables that count: {}", known.join(", ").to_uppercase()),
+    let unknown = names.filter(|name| is_unknown(name, &known));
+    let warning = |name: String| {
+        let top = TOP.map(|name| format!("{PREFIX}{name}").to_lowercase());
+        let all = known.iter().chain(&top).map(String::as_str);
+        let hint = similar::nearest(&name.to_lowercase(), all).map_or_else(
+            || "a setting is DROPDEX_NAME or DROPDEX_SECTION__NAME".to_owned(),
             |nearest| format!("did you mean {}?", nearest.to_uppercase()),
         );
-        tracing::warn!("the environment variable {name} has no effect; {hint}");
-    }
+        format!("the environment variable {name} has no effect; {hint}")
+    };
+    unknown.map(warning).collect()
 }
 
 /// Returns the command without variables that are empty, which count as unset.
@@ -53,7 +64,9 @@ fn known() -> Vec<String> {
 }
 
 fn is_unknown(name: &str, known: &[String]) -> bool {
-    name.starts_with(PREFIX) && !known.contains(&name.to_lowercase())
+    name.starts_with(PREFIX)
+        && !known.contains(&name.to_lowercase())
+        && Variable::new(name, "x").is_none()
 }
 
 #[cfg(test)]

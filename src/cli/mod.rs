@@ -1,5 +1,5 @@
 //! The command line, one file per command. Results go to standard output, progress and logs to standard
-//! error. Exit codes: 0 success, 1 failure, 2 wrong usage; `dropdex journal verify` has more.
+//! error. Exit codes: 0 success, 1 failure, 2 wrong usage; [`exit`] and some commands have more.
 
 pub mod account;
 mod admin_client;
@@ -8,6 +8,7 @@ pub mod backup;
 mod cluster;
 mod corpus;
 pub mod demo;
+mod doctor;
 mod environment;
 pub mod export;
 pub mod facts;
@@ -32,10 +33,12 @@ use serde::Serialize;
 
 use crate::config::outbound::GivenSecrets;
 use crate::config::{Config, Given};
+use crate::exit::{self, ExitWith};
 use crate::intake::outcome::one_line;
 use crate::intake::worker;
 use crate::telemetry::logs::{self, Logs};
 use crate::vocab::day::Day;
+use crate::vocab::file_error::is_full;
 use crate::vocab::money::Currency;
 use crate::vocab::secret::Secret;
 
@@ -82,6 +85,7 @@ enum Command {
     Index(index::IndexArgs),
     Score(score::ScoreArgs),
     Account(account::AccountArgs),
+    Doctor(doctor::DoctorArgs),
     Export(export::ExportArgs),
     Facts(facts::FactsArgs),
     Corpus(corpus::CorpusArgs),
@@ -114,6 +118,7 @@ impl Command {
         !matches!(
             self,
             Command::Demo(_)
+                | Command::Doctor(_)
                 | Command::Score(_)
                 | Command::Export(_)
                 | Command::Facts(_)
@@ -160,22 +165,17 @@ fn parse_currency(text: &str) -> Result<Currency, &'static str> {
     Currency::parse(text).ok_or("must be an ISO 4217 code such as USD")
 }
 
-/// A result with an exit code of its own, for scripts.
-#[derive(Debug, thiserror::Error)]
-#[error("{why}")]
-pub struct ExitWith {
-    /// 3 or higher.
-    pub code: u8,
-    /// The message for standard error.
-    pub why: String,
-}
-
 fn exit_code(err: &anyhow::Error) -> ExitCode {
-    match err.downcast_ref::<ExitWith>() {
-        Some(exit) => ExitCode::from(exit.code),
-        None if err.is::<WrongUsage>() => ExitCode::from(2),
-        None => ExitCode::FAILURE,
-    }
+    let io_error = |is: fn(&io::Error) -> bool| {
+        err.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(is))
+    };
+    ExitCode::from(match err.downcast_ref::<ExitWith>() {
+        Some(exit) => exit.code,
+        None if err.is::<WrongUsage>() => 2,
+        None if io_error(is_full) => exit::DISK_FULL,
+        None if io_error(|err| err.kind() == io::ErrorKind::PermissionDenied) => exit::FOLDER,
+        None => 1,
+    })
 }
 
 /// Prints a value as one line of JSON on standard output.
@@ -204,8 +204,9 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         czds_password: secret_from_env("DROPDEX_CZDS_PASSWORD"),
         s3_secret_access_key: secret_from_env("DROPDEX_S3_SECRET_ACCESS_KEY"),
     };
+    let variables = environment::settings();
     let mut given =
-        Given { data, index, config, today, listen: None, drain_delay: None, log_json, secrets };
+        Given { data, index, config, today, log_json, secrets, variables, ..Given::default() };
     if let Command::Serve(args) = &cli.command {
         given.listen.clone_from(&args.listen);
         given.drain_delay = args.drain_delay;
@@ -216,7 +217,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     for error in &config.table_problems {
         tracing::error!(error, "a fetched table is damaged; an older one is in use");
     }
-    environment::warn_about_unknown();
+    environment::unknown().iter().for_each(|warning| tracing::warn!("{warning}"));
     if cli.command.uses_data() {
         owner::check_private(&config.data)?;
     }
@@ -234,6 +235,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Account(args) => {
             account::run(args, &config.data, config.plans.clone(), config.clock)
         }
+        Command::Doctor(args) => doctor::run(&args, &config),
         Command::Export(args) => export::run(args, &config),
         Command::Facts(args) => facts::run(args, &config),
         Command::Corpus(args) => corpus::run(&args, &config),

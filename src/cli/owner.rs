@@ -5,8 +5,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
 use rustix::process::geteuid;
+
+use crate::exit::{self, ExitWith};
 
 /// Subfolders whose owner is the user of the data folder, even if another user created the data
 /// folder.
@@ -25,11 +26,12 @@ pub fn check(folder: &Path) -> anyhow::Result<()> {
     let Some((path, uid)) = owner_of(&folder).filter(|(_, uid)| *uid != 0) else { return Ok(()) };
     let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
     let name = name_of(uid, &passwd).unwrap_or_else(|| format!("\\#{uid}"));
-    bail!(
+    let why = format!(
         "this runs as root, but {} belongs to {name} (uid {uid}), who could not use files that root makes \
          there; run it as that user, `sudo -u {name} dropdex ...`, or give the folder to root with chown",
         path.display()
-    )
+    );
+    Err(ExitWith::new(exit::FOLDER, why).into())
 }
 
 /// Checks that only the owner of a folder and its group may write there. Other users could replace the
@@ -40,12 +42,14 @@ pub fn check(folder: &Path) -> anyhow::Result<()> {
 pub fn check_private(folder: &Path) -> anyhow::Result<()> {
     let is_open = fs::metadata(folder).is_ok_and(|facts| facts.mode() & 0o002 != 0);
     let folder = folder.display();
-    anyhow::ensure!(
-        !is_open,
+    if !is_open {
+        return Ok(());
+    }
+    let why = format!(
         "all users of this machine may write to the data folder {folder}; run `chmod o-w {folder}`, or \
          choose a folder within it with --data"
     );
-    Ok(())
+    Err(ExitWith::new(exit::FOLDER, why).into())
 }
 
 /// Returns the owner of the files that a server or an ingest created in a folder or, without such

@@ -485,7 +485,7 @@ mod tests {
         }
         for far in ["mail.example.com", "8.8.8.8", "2606:4700::1"] {
             let refused = load(&text(far), GivenSecrets::default()).expect_err(far);
-            assert!(refused.to_string().contains("smtp.tls"), "{refused}");
+            assert!(format!("{refused:#}").contains("smtp.tls"), "{refused}");
         }
     }
 

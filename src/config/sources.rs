@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use chrono::TimeDelta;
+use config::{Value, ValueKind};
 use serde::Deserialize;
 
 use crate::config::number::Bounded;
+use crate::config::problem::Problem;
 use crate::facts::published::{PublishedList, TOP_DEFAULT};
 use crate::feeds::Format;
 use crate::outbound::settings::SecretSource;
@@ -32,15 +34,42 @@ const NAME_MAX: usize = 40;
 
 /// The section `[sources]`: settings shared by all sources, and one table per source.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(try_from = "BTreeMap<String, Value>")]
 pub(super) struct SourcesFile {
+    shared: SharedFile,
+    sources: BTreeMap<String, SourceFile>,
+}
+
+/// The settings of all sources.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct SharedFile {
     contact: Option<Contact>,
     allow: AllowList,
     ca_file: Option<PathBuf>,
     idle_seconds: Option<Bounded<1, IDLE_SECONDS_MAX>>,
     export_internal: bool,
-    #[serde(flatten)]
-    sources: BTreeMap<String, SourceFile>,
+}
+
+/// Tables are those of sources. Parsing each on its own lets errors name the source.
+impl TryFrom<BTreeMap<String, Value>> for SourcesFile {
+    type Error = Problem;
+
+    fn try_from(section: BTreeMap<String, Value>) -> Result<SourcesFile, Problem> {
+        let is_table = |value: &Value| matches!(value.kind, ValueKind::Table(_));
+        let (tables, shared): (Vec<_>, Vec<_>) =
+            section.into_iter().partition(|(_, value)| is_table(value));
+        let shared = Value::from(config::Map::from_iter(shared));
+        let read = |(name, table): (String, Value)| {
+            let read = SourceFile::deserialize(table);
+            let source = read.map_err(|err| Problem::from(err).in_section(&name))?;
+            Ok((name, source))
+        };
+        Ok(SourcesFile {
+            shared: SharedFile::deserialize(shared)?,
+            sources: tables.into_iter().map(read).collect::<Result<_, Problem>>()?,
+        })
+    }
 }
 
 /// The table of a source.
@@ -73,14 +102,8 @@ enum Urls {
 
 impl SourcesFile {
     pub(super) fn settings(self, czds_password: Option<Secret>) -> anyhow::Result<Settings> {
-        let SourcesFile {
-            contact,
-            allow,
-            ca_file,
-            idle_seconds,
-            export_internal,
-            sources: mut tables,
-        } = self;
+        let SourcesFile { shared, sources: mut tables } = self;
+        let SharedFile { contact, allow, ca_file, idle_seconds, export_internal } = shared;
         let mut sources: Vec<Source> = PRESETS.iter().map(Source::from).collect();
         for source in &mut sources {
             if let Some(mut table) = tables.remove(&source.name) {

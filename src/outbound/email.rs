@@ -72,6 +72,16 @@ impl Mailer {
         Ok(Mailer { transport: builder.build(), from: settings.from.clone() })
     }
 
+    /// Connects to the mail server and logs in, without sending anything.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or refuses the log-in.
+    pub async fn test(&self) -> anyhow::Result<()> {
+        let is_open = self.transport.test_connection().await?;
+        anyhow::ensure!(is_open, "the server closed the connection");
+        Ok(())
+    }
+
     /// Sends a mail.
     ///
     /// # Errors

@@ -924,7 +924,7 @@ fn errors_name_a_port_in_use() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("it is bound").to_string();
     let finished = site.run(&["serve", "--today", TODAY, "--listen", &address]);
-    finished.assert_failed(1, &[&address]);
+    finished.assert_failed(11, &[&address]);
     assert!(!finished.stdout.contains("listening on"), "{finished}");
 }
 
@@ -969,7 +969,7 @@ fn a_damaged_index_is_refused_and_can_be_rebuilt() {
     assert!(damage(&files_below(&site.index())) > 0, "there was nothing to damage");
     assert_eq!(site.run(&["index", "verify"]).code, Some(1), "the damage is seen");
     let finished = site.run(&["serve", "--listen", "127.0.0.1:0", "--today", TODAY]);
-    finished.assert_failed(1, &["rebuild"]);
+    finished.assert_failed(15, &["rebuild"]);
     site.ok(&["rebuild"]);
     let (server, key) = server_with_list(&site);
     assert_eq!(server.client_with(&key).get("/api/v1/drops").json()["count"], 4);
