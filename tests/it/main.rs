@@ -22,6 +22,7 @@ mod crash;
 mod damage;
 mod deliver;
 mod disk_full;
+mod doctor;
 mod extend;
 mod facts;
 mod faults;
