@@ -2,6 +2,7 @@
 //!
 //! The only module that depends on all others.
 
+mod acme;
 mod work;
 
 use std::io::{ErrorKind, Write};
@@ -48,7 +49,7 @@ use crate::outbound::bootstrap::LiveBootstrap;
 use crate::outbound::dns::Dns;
 use crate::outbound::email::Mailer;
 use crate::outbound::guard::Guard;
-use crate::server::settings::{DrainTimes, ServerSettings};
+use crate::server::settings::{DrainTimes, ServerSettings, TlsSource};
 use crate::server::tls::Tls;
 use crate::server::{self, Server, slices, supervisor};
 use crate::service::app::{App, AppParts, ConfiguredChannels, Reach, ResponseLimits, Status};
@@ -76,6 +77,7 @@ use crate::workers::gauges::Gauges;
 use crate::workers::reload::Reload;
 use crate::workers::sales::SalesFiles;
 use crate::workers::{Work as _, until};
+use acme::{Acme, register_counters};
 use work::Work;
 
 /// Time to flush and close the journal after a drain.
@@ -366,6 +368,7 @@ async fn run(
     let mailer = config.outbound.smtp.as_ref().map(Mailer::new).transpose()?;
     let web = Web::with_mailer(app.clone(), config.web.clone(), mailer);
     workers.spawn_all(work, node, bound.admin, inviter(&web)).await?;
+    register_counters();
     let metrics_at = bound.metrics.as_ref().map(MetricsListener::address).transpose()?;
     if let Some(listener) = bound.metrics {
         workers.tasks.spawn(listener.run(until(workers.stopped.clone())));
@@ -382,6 +385,11 @@ async fn run(
     tokio::spawn(supervisor::feed_watchdog());
     tokio::spawn(reload_on_hang_up(bound.tls.clone(), hang_up));
     if let Some(tls) = bound.tls {
+        if let Some(TlsSource::Acme(acme)) = &config.server.tls {
+            let guard =
+                Guard::new(config.outbound.rules(&acme.allow), Dns::new(&config.outbound.dns)?);
+            tokio::spawn(Acme::new(acme, guard, tls.clone(), config.clock)?.run());
+        }
         tokio::spawn(tls.watch_files());
     }
     if config.server.proxies == ServerSettings::default().proxies {
@@ -674,7 +682,7 @@ async fn reload_on_hang_up(tls: Option<Tls>, mut hang_up: Signal) {
     while hang_up.recv().await.is_some() {
         supervisor::reloading();
         if let Some(tls) = &tls {
-            tls.reload();
+            tls.reload_or_keep();
         }
         supervisor::ready();
     }

@@ -14,6 +14,7 @@ pub mod renamed;
 mod server;
 mod sources;
 pub mod telemetry;
+mod tls;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -39,11 +40,12 @@ use crate::config::renamed::Renamed;
 use crate::config::server::ServerFile;
 use crate::config::sources::SourcesFile;
 use crate::config::telemetry::{LogFile, MetricsFile, Telemetry};
+use crate::config::tls::TlsFile;
 use crate::exit::{self, ExitWith};
 use crate::intake::request::Site;
 use crate::intake::tables::{TableFile, TablesFolder};
 use crate::outbound::settings::{Calls, Settings};
-use crate::server::settings::ServerSettings;
+use crate::server::settings::{ServerSettings, TlsSource};
 use crate::sources::settings::Settings as Sources;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
@@ -235,6 +237,7 @@ struct File {
     metrics: MetricsFile,
     log: LogFile,
     server: ServerFile,
+    tls: TlsFile,
 }
 
 /// The section `[facts]`.
@@ -335,13 +338,19 @@ impl Config {
         check_plans(&file.plans.limits)?;
         let drain_delay = given.drain_delay.map(Seconds::try_from).transpose();
         let drain_delay = drain_delay.map_err(|err| anyhow::anyhow!("--drain-delay: {err}"))?;
-        let server = file.server.settings(drain_delay)?;
+        let data = given.data.or(file.data).unwrap_or_else(|| "data".into());
+        let mut server = file.server.settings(drain_delay)?;
+        if let Some(acme) = file.tls.settings(file.public_url.as_ref(), &absolute(&data))? {
+            anyhow::ensure!(
+                server.tls.is_none(),
+                "tls.acme: server.tls_certificate is set too; remove one of them"
+            );
+            server.tls = Some(TlsSource::Acme(acme));
+        }
         anyhow::ensure!(
             server.tls.is_none() || !file.web.plain_http,
-            "web.plain_http is for a server without TLS, and server.tls_certificate is set; remove one \
-             of them"
+            "web.plain_http is for a server without TLS, and this one has a certificate; remove one of the settings"
         );
-        let data = given.data.or(file.data).unwrap_or_else(|| "data".into());
         let psl = file.psl.map(|path| absolute(&path));
         let psl = psl.map(|path| TableFile::install_fixed(&path)).transpose().context("psl")?;
         let (tables, problems) = TablesFolder::new(&absolute(&data)).install(psl);

@@ -26,6 +26,7 @@ use crate::intake::outcome::one_line;
 use crate::outbound::dns::Dns;
 use crate::outbound::email::Mailer;
 use crate::outbound::guard::Guard;
+use crate::server::settings::TlsSource;
 use crate::server::tls::Tls;
 use crate::sources::state::{Folder, Standing, View};
 use crate::vocab::limits::STALE_AFTER_HOURS;
@@ -317,7 +318,7 @@ fn clock(config: &Config, current: Option<&Manifest>, findings: &mut Findings) {
 
 fn certificate(config: &Config, findings: &mut Findings) {
     const CHECK: &str = "tls";
-    let Some(files) = &config.server.tls else {
+    let Some(source) = &config.server.tls else {
         let what = if config.listen.is_loopback() {
             "no certificate; the server listens on this machine only"
         } else {
@@ -325,8 +326,18 @@ fn certificate(config: &Config, findings: &mut Findings) {
         };
         return findings.ok(CHECK, what);
     };
-    let renew = "renew it; the server takes new files by itself";
-    match Tls::open(files).map(|tls| tls.expires().and_then(|at| DateTime::from_timestamp(at, 0))) {
+    let renew = match source {
+        TlsSource::Files(_) => "renew it; the server takes new files by itself",
+        TlsSource::Acme(_) => "the server renews it: see its log for the reason that it did not",
+    };
+    if let TlsSource::Acme(acme) = source
+        && !acme.files.certificate.exists()
+    {
+        let what = format!("{} has issued no certificate yet", acme.directory);
+        return findings.warn(CHECK, what, "start the server, and see its log");
+    }
+    match Tls::open(source).map(|tls| tls.expires().and_then(|at| DateTime::from_timestamp(at, 0)))
+    {
         Err(err) => findings.problem(
             CHECK,
             one_line(err.as_ref()),
@@ -403,7 +414,7 @@ fn backups(config: &Config, findings: &mut Findings) {
     const CHECK: &str = "backup";
     const DAYS_MAX: i64 = 2;
     let last = fs::read_to_string(config.site().data.join(LAST)).ok();
-    let last = last.and_then(|text| DateTime::from_timestamp(text.trim().parse().ok()?, 0));
+    let last = last.and_then(|text| text.trim().parse::<DateTime<Utc>>().ok());
     let advice = "make one: `dropdex backup FILE`; it works while the server runs";
     match last {
         None => findings.warn(CHECK, "there was no backup yet", advice),

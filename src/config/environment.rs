@@ -10,7 +10,7 @@ pub const PREFIX: &str = "DROPDEX_";
 const SEPARATOR: &str = "__";
 
 /// Names at the top level of the settings file.
-pub const TOP: [&str; 30] = [
+pub const TOP: [&str; 31] = [
     "data",
     "index",
     "inbox",
@@ -41,6 +41,7 @@ pub const TOP: [&str; 30] = [
     "metrics",
     "log",
     "server",
+    "tls",
 ];
 /// Settings of `[sources]` that are not tables of sources.
 pub const OF_ALL_SOURCES: [&str; 5] =

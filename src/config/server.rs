@@ -9,6 +9,7 @@ use crate::config::number::{Bounded, Milliseconds, Seconds};
 use crate::server::cors::AllowedOrigin;
 use crate::server::settings::{
     AdmissionLimits, Budgets, ConnectionLimits, Deadlines, DrainTimes, ServerSettings, TlsFiles,
+    TlsSource,
 };
 
 /// A deadline. Zero would close every connection.
@@ -80,7 +81,9 @@ impl ServerFile {
             proxies: proxies.unwrap_or(default.proxies),
             cors_origins: self.cors_origins,
             tls: match (self.tls_certificate, self.tls_key) {
-                (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
+                (Some(certificate), Some(key)) => {
+                    Some(TlsSource::Files(TlsFiles { certificate, key }))
+                }
                 (None, None) => None,
                 (Some(_), None) => anyhow::bail!("server.tls_certificate needs server.tls_key"),
                 (None, Some(_)) => anyhow::bail!("server.tls_key needs server.tls_certificate"),

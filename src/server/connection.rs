@@ -25,6 +25,7 @@ use crate::server::body::ResponseBody;
 use crate::server::gateway::Gateway;
 use crate::server::state::{ConnectionState, Protocol, SHORT_STALL, TimeoutKind};
 use crate::server::stream::{MonitoredStream, Transport};
+use crate::server::tls::CHALLENGE;
 
 /// Maximum size of a request head: twice the largest that browsers and proxies send.
 pub(super) const HEAD_BYTES_MAX: u32 = 16 * 1024;
@@ -143,7 +144,12 @@ async fn open(socket: TcpStream, shared: &ServerState) -> Option<(Box<dyn Transp
         let stream = handshake
             .inspect_err(|err| tracing::debug!(error = %err, "TLS handshake failed"))
             .ok()?;
-        let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+        // The handshake was the answer to an authority's challenge.
+        let chosen = stream.get_ref().1.alpn_protocol();
+        if chosen == Some(CHALLENGE) {
+            return None;
+        }
+        let is_http2 = chosen == Some(b"h2");
         let protocol = if is_http2 { Protocol::Http2 } else { Protocol::Http1 };
         return Some((Box::new(stream), protocol));
     }

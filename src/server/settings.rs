@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::server::cors::AllowedOrigin;
 use crate::vocab::memory;
+use crate::vocab::net::AllowList;
 
 /// All settings of the section.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +23,7 @@ pub struct ServerSettings {
     /// Sites whose pages may call the JSON API.
     pub cors_origins: Vec<AllowedOrigin>,
     /// `None` serves plain HTTP.
-    pub tls: Option<TlsFiles>,
+    pub tls: Option<TlsSource>,
 }
 
 impl Default for ServerSettings {
@@ -193,6 +194,42 @@ impl Default for DrainTimes {
     fn default() -> DrainTimes {
         DrainTimes { delay: Duration::from_secs(5), deadline: Duration::from_secs(25) }
     }
+}
+
+/// Where the certificate comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TlsSource {
+    /// The operator renews it.
+    Files(TlsFiles),
+    /// An authority issues it by ACME.
+    Acme(AcmeSettings),
+}
+
+impl TlsSource {
+    /// The files with the certificate; those of an authority may not exist yet.
+    pub fn files(&self) -> &TlsFiles {
+        match self {
+            TlsSource::Files(files) => files,
+            TlsSource::Acme(acme) => &acme.files,
+        }
+    }
+}
+
+/// How a certificate authority issues the certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AcmeSettings {
+    /// Host names in the certificate.
+    pub hosts: Vec<String>,
+    /// E-mail address of the operator.
+    pub contact: Option<String>,
+    /// Directory URL of the authority.
+    pub directory: String,
+    /// Private addresses that the directory may have.
+    pub allow: AllowList,
+    /// PEM file of certificates to trust besides the public roots, for an authority of one's own.
+    pub ca_file: Option<PathBuf>,
+    /// Where the certificate is kept.
+    pub files: TlsFiles,
 }
 
 /// A certificate chain and its private key, as PEM files.

@@ -150,6 +150,7 @@ pub const METRICS: &[Metric] = &[
     metric(MetricKind::Gauge, "dropdex_max_fds", "Maximum open file descriptors."),
     metric(MetricKind::Gauge, "dropdex_disk_free_bytes", "Free space of the disk of a folder, `data` or `index`."),
     metric(MetricKind::Gauge, "dropdex_disk_bytes", "Size of the disk of a folder, `data` or `index`."),
+    metric(MetricKind::Counters, "dropdex_certificate_orders_total", "Certificates ordered from an authority, by outcome."),
     metric(MetricKind::Gauge, "dropdex_certificate_expires_timestamp_seconds", "End of the TLS certificate in use, in Unix time; 0 without TLS."),
     metric(MetricKind::Gauge, "dropdex_threads", "Threads."),
     metric(MetricKind::Counter, "dropdex_cpu_seconds_total", "CPU time, user and system."),
