@@ -37,6 +37,16 @@ pub fn node() -> PathBuf {
     program("node", &["/usr/bin/node", "/usr/local/bin/node"])
 }
 
+/// Path of Pebble, the certificate authority for tests.
+pub fn pebble() -> PathBuf {
+    program("pebble", &["/usr/bin/pebble"])
+}
+
+/// Path of the name server that comes with it.
+pub fn challtestsrv() -> PathBuf {
+    program("pebble-challtestsrv", &["/usr/bin/pebble-challtestsrv"])
+}
+
 /// Path of Chromium.
 pub fn chromium() -> PathBuf {
     program("chromium", &["/usr/bin/chromium"])
