@@ -87,6 +87,17 @@ impl ListenAddress {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// `host:port` at which this machine reaches a server that listens here: for all addresses of the
+    /// machine, the loopback address.
+    pub fn from_here(&self) -> String {
+        let (host, port) = self.0.rsplit_once(':').unwrap_or((&self.0, ""));
+        match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+            Ok(IpAddr::V4(address)) if address.is_unspecified() => format!("127.0.0.1:{port}"),
+            Ok(IpAddr::V6(address)) if address.is_unspecified() => format!("[::1]:{port}"),
+            _ => self.0.clone(),
+        }
+    }
 }
 
 impl Default for ListenAddress {
@@ -554,6 +565,20 @@ mod tests {
         assert_eq!(found.research, Links::default().research);
         let bad = "[[links.research]]\nname = \"x\"\nurl = \"ftp://a.example/{name}\"\n";
         assert!(links(bad).is_err());
+    }
+
+    #[test]
+    fn a_server_on_all_addresses_is_reached_at_the_loopback_address() {
+        for (listen, reached) in [
+            ("0.0.0.0:80", "127.0.0.1:80"),
+            ("[::]:80", "[::1]:80"),
+            ("10.0.0.5:80", "10.0.0.5:80"),
+            ("[2001:db8::5]:80", "[2001:db8::5]:80"),
+            ("localhost:80", "localhost:80"),
+        ] {
+            let listen: ListenAddress = listen.parse().expect("valid");
+            assert_eq!(listen.from_here(), reached);
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod environment;
 pub mod export;
 pub mod facts;
 mod facts_of_server;
+mod health;
 pub mod index;
 pub mod ingest;
 pub mod journal;
@@ -95,6 +96,7 @@ enum Command {
     #[cfg(feature = "cluster")]
     Cluster(cluster::ClusterArgs),
     Openapi(openapi::OpenapiArgs),
+    Health(health::HealthArgs),
     /// Run one request of a server, which starts this process (internal)
     #[command(name = worker::SUBCOMMAND, hide = true)]
     IntakeWorker,
@@ -123,6 +125,7 @@ impl Command {
                 | Command::Export(_)
                 | Command::Facts(_)
                 | Command::Openapi(_)
+                | Command::Health(_)
                 | Command::IntakeWorker
         )
     }
@@ -207,9 +210,13 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     let variables = environment::settings();
     let mut given =
         Given { data, index, config, today, log_json, secrets, variables, ..Given::default() };
-    if let Command::Serve(args) = &cli.command {
-        given.listen.clone_from(&args.listen);
-        given.drain_delay = args.drain_delay;
+    match &cli.command {
+        Command::Serve(args) => {
+            given.listen.clone_from(&args.listen);
+            given.drain_delay = args.drain_delay;
+        }
+        Command::Health(args) => given.listen.clone_from(&args.listen),
+        _ => {}
     }
     let config = Config::load(given)?;
     logs::start(&config.telemetry.logs, cli.command.log_level())?;
@@ -245,6 +252,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         #[cfg(feature = "cluster")]
         Command::Cluster(args) => cluster::run(args, &config),
         Command::Openapi(args) => openapi::run(args),
+        Command::Health(args) => health::run(&args, &config),
         Command::IntakeWorker => Ok(()),
     }
 }

@@ -47,6 +47,7 @@ mod oracle;
 mod outcomes;
 mod own_facts;
 mod owned_pages;
+mod packaging;
 mod pages;
 mod published;
 mod popularity;

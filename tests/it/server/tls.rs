@@ -158,3 +158,15 @@ fn unusable_files_are_named_at_startup() {
     site.write("cert.pem", "");
     fails(&["server.tls_certificate"]);
 }
+
+#[test]
+fn the_health_command_accepts_the_certificate_of_a_public_name() {
+    let site = Site::with_names(std::iter::once("good.com".to_owned()), TODAY);
+    renew(&site);
+    let server = serve(&site, &settings(&site));
+    let (address, settings) = (server.address().to_string(), site.lists().join("settings.toml"));
+    let args = ["health", "--listen", &address, "--config", settings.to_str().expect("UTF-8")];
+    assert_eq!(site.ok(&args), format!("healthy: https://{address}/api/health\n"));
+    // Without the settings, the command does not know of TLS.
+    site.run(&["health", "--listen", &address]).assert_failed(1, &["no healthy server", "http://"]);
+}
