@@ -6,6 +6,7 @@ mod admin_client;
 pub mod backup;
 #[cfg(feature = "cluster")]
 mod cluster;
+mod completions;
 mod corpus;
 pub mod demo;
 mod doctor;
@@ -17,6 +18,7 @@ mod health;
 pub mod index;
 pub mod ingest;
 pub mod journal;
+mod man;
 pub mod openapi;
 mod owner;
 mod process;
@@ -97,6 +99,9 @@ enum Command {
     Cluster(cluster::ClusterArgs),
     Openapi(openapi::OpenapiArgs),
     Health(health::HealthArgs),
+    Completions(completions::CompletionsArgs),
+    #[command(hide = true)]
+    Man(man::ManArgs),
     /// Run one request of a server, which starts this process (internal)
     #[command(name = worker::SUBCOMMAND, hide = true)]
     IntakeWorker,
@@ -126,6 +131,8 @@ impl Command {
                 | Command::Facts(_)
                 | Command::Openapi(_)
                 | Command::Health(_)
+                | Command::Completions(_)
+                | Command::Man(_)
                 | Command::IntakeWorker
         )
     }
@@ -201,6 +208,12 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         logs::start(&Logs { json: log_json, level: None }, cli.command.log_level())?;
         return worker::serve();
     }
+    // These need no settings, and work beside a settings file that is invalid.
+    match cli.command {
+        Command::Completions(args) => return completions::run(&args),
+        Command::Man(args) => return man::run(&args),
+        _ => {}
+    }
     let secrets = GivenSecrets {
         smtp_password: secret_from_env("DROPDEX_SMTP_PASSWORD"),
         telegram_token: secret_from_env("DROPDEX_TELEGRAM_TOKEN"),
@@ -253,7 +266,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Cluster(args) => cluster::run(args, &config),
         Command::Openapi(args) => openapi::run(args),
         Command::Health(args) => health::run(&args, &config),
-        Command::IntakeWorker => Ok(()),
+        Command::Completions(_) | Command::Man(_) | Command::IntakeWorker => Ok(()),
     }
 }
 

@@ -1,5 +1,6 @@
-//! What packages need of the binary: the health check.
+//! What packages need of the binary: the health check, completions and manual pages.
 
+use std::fs;
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -34,4 +35,21 @@ fn health_does_not_wait_for_a_server_that_hangs() {
     ended.assert_failed(1, &["no healthy server", "no response within 1 s"]);
     let ended = site.run(&["health", "--listen", "127.0.0.1:0"]);
     ended.assert_failed(1, &["takes a free port", "--listen"]);
+}
+
+#[test]
+fn completions_and_manual_pages_need_no_valid_settings() {
+    let site = Site::new();
+    let broken = site.settings("unknown = 1\n");
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = site.ok(&["--config", &broken, "completions", shell]);
+        assert!(script.contains("sources") && script.contains("set-plan"), "{shell}: {script}");
+    }
+    let folder = site.lists().join("man");
+    fs::create_dir(&folder).expect("made");
+    site.ok(&["--config", &broken, "man", folder.to_str().expect("UTF-8")]);
+    let page = |name: &str| fs::read_to_string(folder.join(name)).expect(name);
+    assert!(page("dropdex.1").contains("dropdex\\-sources(1)"));
+    assert!(page("dropdex-account-add.1").contains("\\-\\-plan"));
+    assert!(!folder.join("dropdex-man.1").exists(), "hidden commands have no page");
 }
