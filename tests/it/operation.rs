@@ -371,7 +371,7 @@ fn disks_certificates_and_backups_are_measured() {
 
 #[test]
 fn the_unit_survives_a_killed_worker_and_a_taken_port_and_names_a_file_that_is_installed() {
-    let unit = read("data/dropdex.service");
+    let unit = read("data/packaging/dropdex.service");
     for line in ["OOMPolicy=continue", "RestartSec=5", "StartLimitIntervalSec=0"] {
         assert!(unit.lines().any(|other| other == line), "{line}");
     }

@@ -187,8 +187,8 @@ fn sockets_can_be_passed_to_the_server() {
 
 #[test]
 fn the_units_pass_systemd_analyze() {
-    let unit = concat!(env!("CARGO_MANIFEST_DIR"), "/data/dropdex.service");
-    let socket = concat!(env!("CARGO_MANIFEST_DIR"), "/data/dropdex.socket");
+    let unit = concat!(env!("CARGO_MANIFEST_DIR"), "/data/packaging/dropdex.service");
+    let socket = concat!(env!("CARGO_MANIFEST_DIR"), "/data/packaging/dropdex.socket");
     let Ok(output) = Command::new("systemd-analyze").args(["verify", unit, socket]).output() else {
         crate::common::runs::say("no systemd-analyze here: the units were not checked");
         return;
