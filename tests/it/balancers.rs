@@ -1,5 +1,5 @@
-//! The load balancer configurations of `data/docs/network.md`, run by the real programs in front of
-//! nodes that refuse writes and serve reads.
+//! The configurations of load balancers in `data/docs/network.md`, and of proxies in `data/packaging`, run
+//! by the real programs in front of nodes that refuse writes and serve reads.
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
@@ -21,21 +21,26 @@ const ROUNDS: usize = 30;
 
 /// Returns the documented configuration of a program, completed with these nodes and this address.
 fn documented(language: &str, nodes: [SocketAddr; 3], changes: &[(&str, &str)]) -> String {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/docs/network.md");
-    let page = fs::read_to_string(page).expect("the page is there");
+    let page = read("data/docs/network.md");
     let (_, file) = page.split_once(&format!("```{language}\n")).expect(language);
     let (file, _) = file.split_once("\n```").expect("it ends");
-    let mut file = file.to_owned() + "\n";
-    for (number, node) in (1..).zip(nodes) {
-        let named = format!("10.0.0.{number}:8080");
-        assert!(file.contains(&named), "{named} in the file for {language}");
-        file = file.replace(&named, &node.to_string());
-    }
-    for (documented, tested) in changes {
-        assert!(file.contains(documented), "{documented} in the file for {language}");
-        file = file.replace(documented, tested);
-    }
-    file
+    let file = replaced(file.to_owned() + "\n", changes);
+    (1..).zip(nodes).fold(file, |file, (number, node)| {
+        replaced(file, &[(&format!("10.0.0.{number}:8080"), &node.to_string())])
+    })
+}
+
+fn read(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    fs::read_to_string(&path).unwrap_or_else(|err| panic!("{}: {err}", path.display()))
+}
+
+/// Replaces what each pair names first, which must occur.
+fn replaced(file: String, changes: &[(&str, &str)]) -> String {
+    changes.iter().fold(file, |file, (documented, tested)| {
+        assert!(file.contains(documented), "{documented} in\n{file}");
+        file.replace(documented, tested)
+    })
 }
 
 /// Finds a program that `tests/tools` installs. Machines that were set up earlier may lack the
@@ -129,28 +134,41 @@ impl Drop for Balancer {
     }
 }
 
-#[test]
-fn nginx_keeps_reads_alive_while_writes_are_refused() {
-    let nodes = Nodes::new();
-    let nginx = Nginx::start(|address| {
+/// Starts nginx with the file that `completed` returns for a `listen` directive and the changes that
+/// remove the certificate.
+fn nginx(completed: impl Fn(&[(&str, &str)]) -> String) -> Nginx {
+    Nginx::start(|address| {
         let listen = format!("listen {address};");
-        let file = documented(
-            "nginx",
-            nodes.addresses(),
-            &[
-                ("listen 443 ssl;", &listen),
-                ("ssl_certificate /etc/nginx/drops.pem;", ""),
-                ("ssl_certificate_key /etc/nginx/drops.key;", ""),
-            ],
-        );
+        let file = completed(&[
+            ("listen 443 ssl;", &listen),
+            ("ssl_certificate /etc/nginx/drops.pem;", ""),
+            ("ssl_certificate_key /etc/nginx/drops.key;", ""),
+        ]);
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map(|kind| format!("{kind}_temp_path {kind};"))
             .join(" ");
         format!(
             "daemon off; master_process off; pid pid;\nevents {{}}\nhttp {{\naccess_log off; {temporary}\n{file}}}\n"
         )
+    })
+}
+
+#[test]
+fn nginx_keeps_reads_alive_while_writes_are_refused() {
+    let nodes = Nodes::new();
+    let balancer = nginx(|changes| documented("nginx", nodes.addresses(), changes));
+    nodes.serve_reads_through(balancer.address(), "nginx");
+}
+
+#[test]
+fn the_packaged_file_of_nginx_keeps_reads_alive_while_writes_are_refused() {
+    let nodes = Nodes::new();
+    let node = nodes.addresses()[0].to_string();
+    let proxy = nginx(|changes: &[(&str, &str)]| {
+        let file = replaced(read("data/packaging/nginx.conf"), &[("127.0.0.1:8080", &node)]);
+        replaced(file, changes)
     });
-    nodes.serve_reads_through(nginx.address(), "nginx");
+    nodes.serve_reads_through(proxy.address(), "nginx in front of one server");
 }
 
 #[test]
@@ -164,14 +182,31 @@ fn haproxy_keeps_reads_alive_while_writes_are_refused() {
     nodes.serve_reads_through(address, "HAProxy");
 }
 
-#[test]
-fn caddy_keeps_reads_alive_while_writes_are_refused() {
-    let Some(caddy) = installed("caddy") else { return };
-    let (nodes, address) = (Nodes::new(), free_address());
+/// Starts Caddy at an address, with a file for that address.
+fn caddy(completed: impl Fn(&[(&str, &str)]) -> String, address: SocketAddr) -> Option<Balancer> {
+    let program = installed("caddy")?;
     let site = format!("http://{address} {{");
-    let file = documented("caddyfile", nodes.addresses(), &[("drops.example.com {", &site)]);
+    let file = completed(&[("drops.example.com {", &site)]);
     let file = format!("{{\n    admin off\n}}\n{file}");
     let args = ["run", "--adapter", "caddyfile", "--config"];
-    let _caddy = Balancer::start(&caddy, &args, &file, address);
+    Some(Balancer::start(&program, &args, &file, address))
+}
+
+#[test]
+fn caddy_keeps_reads_alive_while_writes_are_refused() {
+    let (nodes, address) = (Nodes::new(), free_address());
+    let file = |changes: &[(&str, &str)]| documented("caddyfile", nodes.addresses(), changes);
+    let Some(_caddy) = caddy(file, address) else { return };
     nodes.serve_reads_through(address, "Caddy");
+}
+
+#[test]
+fn the_packaged_file_of_caddy_keeps_reads_alive_while_writes_are_refused() {
+    let (nodes, address) = (Nodes::new(), free_address());
+    let node = nodes.addresses()[0].to_string();
+    let file = |changes: &[(&str, &str)]| {
+        replaced(replaced(read("data/packaging/Caddyfile"), &[("127.0.0.1:8080", &node)]), changes)
+    };
+    let Some(_caddy) = caddy(file, address) else { return };
+    nodes.serve_reads_through(address, "Caddy in front of one server");
 }
