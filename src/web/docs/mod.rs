@@ -53,6 +53,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("cluster", include_str!("../../../data/docs/cluster.md")),
     ("architecture", include_str!("../../ARCHITECTURE.md")),
     ("contributing", include_str!("../../../data/docs/contributing.md")),
+    ("releasing", include_str!("../../../data/docs/releasing.md")),
     ("changelog", include_str!("../../../data/docs/changelog.md")),
     ("notices", include_str!("../../../data/docs/notices.md")),
 ];
