@@ -3,6 +3,7 @@
 //! Ranges are checked by the types of [`number`], so that an error names the setting. Old names of
 //! settings are listed in [`renamed`], and [`environment`] reads variables.
 
+mod bucket;
 pub mod cluster;
 pub mod environment;
 pub mod inbox;

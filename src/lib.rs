@@ -27,6 +27,7 @@ pub use dropdex_web as web;
 pub use dropdex_zones as zones;
 
 pub mod backup;
+pub mod bucket;
 pub mod workers;
 pub mod server;
 pub mod config;

@@ -15,6 +15,8 @@ use regex::{Captures, Regex};
 const MAY_IMPORT: &[(&str, &str)] = &[
     // Files in, an archive out; it knows paths, but not content.
     ("backup", "vocab"),
+    // Object stores, through the client of all calls.
+    ("bucket", "vocab outbound"),
     // Registry checks that users request wait in `service`. Dated files have the rows of `http`.
     (
         "workers",
@@ -25,10 +27,10 @@ const MAY_IMPORT: &[(&str, &str)] = &[
     // A setting is parsed into the type that the code using it takes.
     (
         "config",
-        "exit vocab feeds facts zones index intake telemetry outbound sources web server cluster",
+        "exit vocab feeds facts zones index intake telemetry outbound sources web server cluster bucket",
     ),
     // A server of a cluster: its log, its peers, the lead, and files for all nodes.
-    ("nodes", "vocab corpus index intake changes cluster accounts outbound workers config"),
+    ("nodes", "vocab corpus index intake changes cluster accounts outbound workers config bucket"),
 ];
 
 #[test]

@@ -3,22 +3,19 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use serde::Deserialize;
 
+use crate::bucket::S3Settings;
 use crate::cluster::record::NODE_BYTES_MAX;
 use crate::cluster::settings::SharedLogSettings;
+use crate::config::bucket::{S3File, S3Keys};
 use crate::config::number::Bounded;
-use crate::config::outbound::secret;
-use crate::outbound::settings::SecretSource;
-use crate::vocab::net::AllowList;
 use crate::vocab::secret::Secret;
-use crate::vocab::url::BaseUrl;
 
 const STREAM_DEFAULT: &str = "dropdex";
 const REPLICAS_DEFAULT: u8 = 3;
-/// S3-compatible services without regions expect this one.
-const REGION_DEFAULT: &str = "us-east-1";
+const KEYS: S3Keys = S3Keys { section: "cluster.s3", variable: "DROPDEX_S3_SECRET_ACCESS_KEY" };
 
 /// The section in the file.
 #[derive(Debug, Deserialize)]
@@ -34,22 +31,6 @@ pub(super) struct ClusterFile {
     s3: Option<S3File>,
 }
 
-/// The section `[cluster.s3]` in the file.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct S3File {
-    endpoint: BaseUrl,
-    bucket: String,
-    prefix: Option<String>,
-    region: Option<String>,
-    access_key_id: String,
-    secret_access_key: Option<Secret>,
-    secret_access_key_file: Option<PathBuf>,
-    #[serde(default)]
-    allow: AllowList,
-    ca_file: Option<PathBuf>,
-}
-
 /// Settings of a node of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterSettings {
@@ -60,21 +41,6 @@ pub struct ClusterSettings {
     pub bytes_per_second: Option<NonZeroU32>,
     /// Bucket for the files; `None` keeps them in NATS, beside the log.
     pub s3: Option<S3Settings>,
-}
-
-/// A bucket of an S3-compatible service, with its credentials.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct S3Settings {
-    pub endpoint: BaseUrl,
-    pub bucket: String,
-    /// Prefix of all object keys.
-    pub prefix: String,
-    pub region: String,
-    pub access_key_id: String,
-    pub secret_access_key: SecretSource,
-    /// Private addresses that `endpoint` may resolve to.
-    pub allow: AllowList,
-    pub ca_file: Option<PathBuf>,
 }
 
 impl ClusterFile {
@@ -121,7 +87,7 @@ impl ClusterFile {
             replicas % 2 == 1,
             "cluster.replicas: must be 1, 3 or 5, so that a majority exists"
         );
-        let s3 = self.s3.map(|s3| s3.settings(s3_key, &stream)).transpose()?;
+        let s3 = self.s3.map(|s3| s3.settings(s3_key, &stream, &KEYS)).transpose()?;
         let log = SharedLogSettings {
             servers,
             stream,
@@ -136,39 +102,6 @@ impl ClusterFile {
             may_lead: self.may_lead.unwrap_or(true),
             bytes_per_second: bytes_per_second.and_then(NonZeroU32::new),
             s3,
-        })
-    }
-}
-
-impl S3File {
-    fn settings(self, given: Option<Secret>, stream: &str) -> anyhow::Result<S3Settings> {
-        let (text, file) = (self.secret_access_key, self.secret_access_key_file);
-        let key = secret(given, text, file, "cluster.s3.secret_access_key")?;
-        let prefix = self.prefix.unwrap_or_else(|| stream.to_owned());
-        // The prefix is part of URLs, in which clients normalise `..` and empty segments.
-        let is_part = |part: &str| {
-            !part.is_empty()
-                && part != "."
-                && part != ".."
-                && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
-        };
-        ensure!(
-            prefix.split('/').all(is_part),
-            "cluster.s3.prefix: `{prefix}` may hold letters, digits, `-`, `_` and `.`, and `/` between them"
-        );
-        ensure!(is_part(&self.bucket), "cluster.s3.bucket: `{}` is not a bucket", self.bucket);
-        Ok(S3Settings {
-            endpoint: self.endpoint,
-            bucket: self.bucket,
-            prefix,
-            region: self.region.unwrap_or_else(|| REGION_DEFAULT.to_owned()),
-            access_key_id: self.access_key_id,
-            secret_access_key: key.context(
-                "cluster.s3.secret_access_key is missing; set it, secret_access_key_file, or \
-                 DROPDEX_S3_SECRET_ACCESS_KEY",
-            )?,
-            allow: self.allow,
-            ca_file: self.ca_file,
         })
     }
 }
@@ -202,7 +135,7 @@ mod tests {
         assert!(!format!("{settings:?}").contains("hidden"), "{settings:?}");
         let s3 = settings.s3.expect("a bucket");
         assert_eq!((s3.endpoint.as_str(), s3.prefix.as_str()), ("http://10.0.0.5:9000", "drops"));
-        assert_eq!((s3.region.as_str(), s3.bucket.as_str()), (REGION_DEFAULT, "files"));
+        assert_eq!((s3.region.as_str(), s3.bucket.as_str()), ("us-east-1", "files"));
         let given = load(&text, Some(Secret::new("given".into()))).expect("loads").s3;
         assert_eq!(
             given.expect("a bucket").secret_access_key.read().expect("given").reveal(),

@@ -8,8 +8,10 @@ use std::path::{Component, Path};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::bucket;
+
 /// Maximum length of a part. Four parts are in memory at once.
-pub const PART_BYTES_MAX: usize = 8 << 20;
+pub const PART_BYTES_MAX: usize = bucket::PART_BYTES;
 
 /// The BLAKE3 hash of an object, which is its name: 64 hexadecimal digits as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

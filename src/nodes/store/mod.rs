@@ -21,11 +21,8 @@ pub mod transfer;
 use anyhow::Context;
 use hyper::body::Bytes;
 
-use crate::config::cluster::S3Settings;
+use crate::bucket::S3Settings;
 use crate::nodes::jetstream::JetStream;
-use crate::outbound::dns::Dns;
-use crate::outbound::guard::Guard;
-use crate::outbound::http::Client;
 use crate::{cluster, outbound};
 use jetstream::Bucket;
 use list::ObjectKey;
@@ -53,8 +50,7 @@ impl FileStore {
         let Some(s3) = s3 else {
             return Ok(FileStore::JetStream(Bucket::new(JetStream::new(log.clone())).into()));
         };
-        let guard = Guard::new(calls.rules(&s3.allow), Dns::new(&calls.dns)?);
-        let client = Client::new(guard, s3.ca_file.as_deref()).context("cluster.s3")?;
+        let client = s3.client(calls).context("cluster.s3")?;
         Ok(FileStore::S3(S3::new(s3, client).context("cluster.s3")?))
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use dropdex::config::cluster::S3Settings;
+use dropdex::bucket::S3Settings;
 use dropdex::nodes::store::s3::S3;
 use dropdex::outbound::dns::Dns;
 use dropdex::outbound::guard::Guard;
