@@ -16,7 +16,11 @@
 //! comes last, since sources and zones record which lists it holds. After a restore, a list that only the
 //! corpus records is processed again.
 
+//!
+//! [`encrypt`] lets only the holder of a private key read a backup.
+
 mod archive;
+pub mod encrypt;
 mod files;
 
 use std::io;
@@ -106,6 +110,17 @@ pub enum BackupError {
     Lost(String),
     #[error("the backup contains {0:?}, which has no place in a data folder; use another one")]
     Foreign(String),
+    #[error(
+        "the backup is encrypted; name the file with the private key of one of its recipients with --identity FILE"
+    )]
+    Encrypted,
+    #[error(
+        "no key of the identity file decrypts this backup; use the one whose public key was in [backup] encrypt_to when \
+         the backup was made"
+    )]
+    OtherKey,
+    #[error("the encrypted backup is damaged or cut short; use another one")]
+    Undecryptable,
     #[error("{}: it changed while it was saved; run the command again", .0.display())]
     Moved(PathBuf),
 }
