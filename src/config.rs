@@ -3,6 +3,7 @@
 //! Ranges are checked by the types of [`number`], so that an error names the setting. Old names of
 //! settings are listed in [`renamed`], and [`environment`] reads variables.
 
+mod backup;
 mod bucket;
 pub mod cluster;
 pub mod environment;
@@ -27,6 +28,8 @@ use anyhow::Context;
 use config::{Value, ValueKind};
 use serde::Deserialize;
 
+use crate::backup::settings::BackupSettings;
+use crate::config::backup::BackupFile;
 use crate::config::cluster::{ClusterFile, ClusterSettings};
 use crate::config::environment::Variable;
 use crate::config::inbox::InboxSettings;
@@ -154,6 +157,8 @@ pub struct Config {
     pub node: String,
     /// `None` for a single node.
     pub cluster: Option<ClusterSettings>,
+    /// `None` if backups are made only by commands that name a file.
+    pub backup: Option<BackupSettings>,
     pub catch_days: u16,
     /// Whether facts are kept that are known because a member watches or checks a name. Everyone who uses the server
     /// sees them, which shows what members want. By default, they are kept by a server for one person.
@@ -229,6 +234,7 @@ struct File {
     listen: Option<ListenAddress>,
     node: Option<String>,
     cluster: Option<ClusterFile>,
+    backup: Option<BackupFile>,
     catch_days: Option<Bounded<0, CATCH_DAYS_MAX>>,
     plans: PlansFile,
     accounts: AccountsFile,
@@ -366,8 +372,13 @@ impl Config {
         let psl = file.psl.map(|path| absolute(&path));
         let psl = psl.map(|path| TableFile::install_fixed(&path)).transpose().context("psl")?;
         let (tables, problems) = TablesFolder::new(&absolute(&data)).install(psl);
-        let GivenSecrets { smtp_password, telegram_token, czds_password, s3_secret_access_key } =
-            given.secrets;
+        let GivenSecrets {
+            smtp_password,
+            telegram_token,
+            czds_password,
+            s3_secret_access_key,
+            backup_s3_secret_access_key,
+        } = given.secrets;
         let rdap = file.rdap.settings()?;
         let outbound = Settings {
             public_url: file.public_url,
@@ -394,6 +405,10 @@ impl Config {
             cluster: file
                 .cluster
                 .map(|section| section.settings(file.node.as_deref(), s3_secret_access_key))
+                .transpose()?,
+            backup: file
+                .backup
+                .map(|section| section.settings(backup_s3_secret_access_key))
                 .transpose()?,
             node: file.node.unwrap_or_else(|| "dropdex".to_owned()),
             tables,

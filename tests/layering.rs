@@ -14,7 +14,7 @@ use regex::{Captures, Regex};
 /// Rooms of the root package, each with the rooms it may import. `app` and `cli` may import all others.
 const MAY_IMPORT: &[(&str, &str)] = &[
     // Files in, an archive out; it knows paths, but not content.
-    ("backup", "vocab"),
+    ("backup", "vocab bucket outbound"),
     // Object stores, through the client of all calls.
     ("bucket", "vocab outbound"),
     // Registry checks that users request wait in `service`. Dated files have the rows of `http`.
@@ -27,7 +27,7 @@ const MAY_IMPORT: &[(&str, &str)] = &[
     // A setting is parsed into the type that the code using it takes.
     (
         "config",
-        "exit vocab feeds facts zones index intake telemetry outbound sources web server cluster bucket",
+        "exit vocab feeds facts zones index intake telemetry outbound sources web server cluster backup bucket",
     ),
     // A server of a cluster: its log, its peers, the lead, and files for all nodes.
     ("nodes", "vocab corpus index intake changes cluster accounts outbound workers config bucket"),

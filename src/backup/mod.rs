@@ -22,6 +22,8 @@
 mod archive;
 pub mod encrypt;
 mod files;
+pub mod name;
+pub mod settings;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -8,11 +8,12 @@ use crate::config::environment::{PREFIX, TOP, Variable};
 use crate::vocab::similar;
 
 /// Variables with secrets, which are not options.
-pub const SECRETS: [&str; 4] = [
+pub const SECRETS: [&str; 5] = [
     "DROPDEX_SMTP_PASSWORD",
     "DROPDEX_TELEGRAM_TOKEN",
     "DROPDEX_CZDS_PASSWORD",
     "DROPDEX_S3_SECRET_ACCESS_KEY",
+    "DROPDEX_BACKUP_S3_SECRET_ACCESS_KEY",
 ];
 
 /// Returns the settings of the environment that have neither an option nor a secret.

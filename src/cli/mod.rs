@@ -219,6 +219,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         telegram_token: secret_from_env("DROPDEX_TELEGRAM_TOKEN"),
         czds_password: secret_from_env("DROPDEX_CZDS_PASSWORD"),
         s3_secret_access_key: secret_from_env("DROPDEX_S3_SECRET_ACCESS_KEY"),
+        backup_s3_secret_access_key: secret_from_env("DROPDEX_BACKUP_S3_SECRET_ACCESS_KEY"),
     };
     let variables = environment::settings();
     let mut given =

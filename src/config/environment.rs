@@ -23,6 +23,7 @@ pub const TOP: [&str; 31] = [
     "listen",
     "node",
     "cluster",
+    "backup",
     "catch_days",
     "plans",
     "accounts",

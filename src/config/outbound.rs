@@ -49,6 +49,7 @@ pub struct GivenSecrets {
     pub telegram_token: Option<Secret>,
     pub czds_password: Option<Secret>,
     pub s3_secret_access_key: Option<Secret>,
+    pub backup_s3_secret_access_key: Option<Secret>,
 }
 
 /// The section `[smtp]`.
