@@ -17,13 +17,17 @@
 //! corpus records is processed again.
 
 //!
-//! [`encrypt`] lets only the holder of a private key read a backup.
+//! [`store`] keeps backups in a folder or a bucket, [`save`] makes, verifies and prunes them, and [`encrypt`] lets only
+//! the holder of a private key read them.
 
 mod archive;
+mod collect;
 pub mod encrypt;
 mod files;
 pub mod name;
+pub mod save;
 pub mod settings;
+pub mod store;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,6 +35,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use archive::{read, write};
+pub use collect::{ARRIVING, Collected, Users, note_time, temporary};
 pub use files::{FOLDERS, is_empty, link, put_in_place};
 
 /// Raised when the content of an archive changes so that an older version could not restore it.

@@ -1,6 +1,14 @@
+use super::encrypt::{Identities, decrypted};
 use super::files::link_folder;
+use super::name::BackupName;
+use super::save::{save, verify};
+use super::settings::{BackupPlace, BackupSettings, Schedule};
+use super::store::BackupStore;
 use super::*;
+use crate::vocab::clock::Clock;
+use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 use std::fs;
+use std::io::Read as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -178,4 +186,211 @@ fn a_folder_that_changes_while_it_is_linked_is_linked_again() {
         }
         assert_eq!(link().expect("linked"), [last]);
     });
+}
+
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/backups");
+/// Public key of `age-key.txt`.
+const RECIPIENT: &str = "age1ddh09gnkf8ku4f8gm4y5ra4we5l903t0ky0q3gsjecyqxm35dakqc45g0d";
+
+fn at(text: &str) -> DateTime<Utc> {
+    text.parse().expect("a time")
+}
+
+fn identities() -> Identities {
+    Identities::read(&Path::new(FIXTURES).join("age-key.txt")).expect("a key")
+}
+
+/// An installation, and the folder to which its backups go.
+struct World {
+    data: tempfile::TempDir,
+    to: tempfile::TempDir,
+    settings: BackupSettings,
+}
+
+impl World {
+    fn new(encrypt_to: &[&str]) -> World {
+        let to = tempfile::tempdir().expect("a folder");
+        let settings = BackupSettings {
+            place: BackupPlace::Folder(to.path().to_owned()),
+            schedule: Schedule::Every(TimeDelta::hours(1)),
+            keep: 2,
+            encrypt_to: encrypt_to.iter().map(|key| key.parse().expect("a key")).collect(),
+        };
+        World { data: installation(), to, settings }
+    }
+
+    fn store(&self) -> BackupStore {
+        BackupStore::Folder(self.to.path().to_owned())
+    }
+
+    fn collected(&self) -> Collected {
+        let users = |path: PathBuf| {
+            fs::copy(self.data.path().join("users.snap"), path)?;
+            Ok(Users { seq: 7, state_digest: "ab".repeat(32) })
+        };
+        Collected::new(self.data.path(), None, Clock::system(), users).expect("collected")
+    }
+
+    fn save(&self, now: &str, stop: bool) -> anyhow::Result<String> {
+        let stop = AtomicBool::new(stop);
+        let made = save(&self.store(), &self.settings, &self.collected(), at(now), &stop);
+        made.map(|(stored, _)| stored.name.to_string())
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.store().list().expect("listed").iter().map(|it| it.name.to_string()).collect()
+    }
+
+    /// Returns the names of all files in the folder.
+    fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.to.path()).expect("a folder");
+        let name = |entry: std::io::Result<fs::DirEntry>| {
+            entry.expect("an entry").file_name().into_string().expect("UTF-8")
+        };
+        let mut files: Vec<String> = entries.map(name).collect();
+        files.sort();
+        files
+    }
+}
+
+#[test]
+fn names_of_backups_are_told_from_other_files() {
+    for text in ["dropdex-20260315T030000Z.tar", "dropdex-20260315T235959Z.tar.age"] {
+        let name = BackupName::parse(text).expect(text);
+        assert_eq!(name.to_string(), text);
+        assert_eq!(BackupName::parse_checksum(&name.checksum()), Some(name));
+    }
+    for other in [
+        "dropdex.tar",
+        "dropdex-20260315T030000Z.tar.gz",
+        "dropdex-20260315T030000Z.tar.sha256",
+        "dropdex-20261315T030000Z.tar",
+        "dropdex-20260315T0300Z.tar",
+        "dropdex-+0260315T030000Z.tar",
+        "./dropdex-20260315T030000Z.tar",
+        "dropdex-20260315T030000Z",
+    ] {
+        assert_eq!(BackupName::parse(other), None, "{other}");
+    }
+}
+
+#[test]
+fn a_daily_backup_is_due_at_its_time_of_day() {
+    let daily = Schedule::At(NaiveTime::from_hms_opt(3, 0, 0).expect("a time"));
+    for (last, due) in [
+        ("2026-03-15T02:59:59Z", "2026-03-15T03:00:00Z"),
+        ("2026-03-15T03:00:00Z", "2026-03-16T03:00:00Z"),
+        ("2026-12-31T12:00:00Z", "2027-01-01T03:00:00Z"),
+    ] {
+        assert_eq!(daily.next(at(last)), at(due), "{last}");
+    }
+    let hourly = Schedule::Every(TimeDelta::hours(6));
+    assert_eq!(hourly.next(at("2026-03-15T20:30:00Z")), at("2026-03-16T02:30:00Z"));
+}
+
+#[test]
+fn old_backups_and_unfinished_files_are_pruned_and_other_files_stay() {
+    let world = World::new(&[]);
+    let unfinished = "dropdex-20260301T030000Z.tar";
+    for file in [unfinished, "notes.txt", "dropdex.tar", "dropdex-20260301T030000Z.tar.gz"] {
+        fs::write(world.to.path().join(file), "x").expect("written");
+    }
+    fs::create_dir(world.to.path().join("dropdex-20260302T030000Z.tar")).expect("made");
+    assert!(world.names().is_empty(), "without a checksum it is unfinished");
+    for day in 10..13 {
+        world.save(&format!("2026-03-{day}T03:00:00.5Z"), false).expect("made");
+    }
+    let kept = ["dropdex-20260312T030000Z.tar", "dropdex-20260311T030000Z.tar"];
+    assert_eq!(world.names(), kept);
+    let mut expected: Vec<String> =
+        kept.iter().flat_map(|name| [(*name).to_owned(), format!("{name}.sha256")]).collect();
+    let foreign = ["notes.txt", "dropdex.tar", "dropdex-20260301T030000Z.tar.gz"];
+    expected.extend(foreign.map(str::to_owned));
+    expected.push("dropdex-20260302T030000Z.tar".to_owned());
+    expected.sort();
+    assert_eq!(world.files(), expected);
+}
+
+#[test]
+fn a_failed_backup_leaves_nothing_and_removes_nothing() {
+    let world = World::new(&[]);
+    for day in 10..12 {
+        world.save(&format!("2026-03-{day}T03:00:00Z"), false).expect("made");
+    }
+    let before = world.files();
+    let stopped = world.save("2026-03-12T03:00:00Z", true).expect_err("stopped");
+    assert!(format!("{stopped:#}").contains("shutting down"), "{stopped:#}");
+    world.save("2026-03-11T03:00:00Z", false).expect_err("it exists");
+    assert_eq!(world.files(), before);
+    let store = world.store();
+    let full = store
+        .create(BackupName { at: at("2026-03-12T03:00:00Z"), is_encrypted: false }, u64::MAX / 4);
+    let full = full.err().expect("no such disk").to_string();
+    assert!(full.contains("free space, lower [backup] keep"), "{full}");
+    let missing = BackupStore::Folder(world.to.path().join("missing"));
+    let missing = format!("{:#}", missing.list().expect_err("missing"));
+    assert!(missing.contains("mount its disk"), "{missing}");
+}
+
+#[test]
+fn an_encrypted_backup_is_read_only_with_its_key() {
+    let world = World::new(&[RECIPIENT]);
+    // Encrypted in several chunks.
+    fs::write(world.data.path().join("corpus/batch-0000000002.ddb"), vec![7; 200_000])
+        .expect("written");
+    let name = world.save("2026-03-15T03:00:00Z", false).expect("made");
+    assert_eq!(name, "dropdex-20260315T030000Z.tar.age");
+    let bytes = fs::read(world.to.path().join(&name)).expect("there");
+    assert!(!bytes.windows(5).any(|found| found == b"solar" || found == b"users"), "readable");
+    let stored = BackupName::parse(&name).expect("a name");
+    let sum = world.store().checksum(stored).expect("there");
+    let refused =
+        |file: &[u8], sum, keys| format!("{:#}", verify(file, sum, keys).expect_err("refused"));
+    let keys = identities();
+    let sealed = verify(bytes.as_slice(), Some(&sum), None).expect("only its checksum");
+    assert_eq!((sealed.bytes, sealed.content), (bytes.len() as u64, None));
+    let open = verify(bytes.as_slice(), Some(&sum), Some(&keys)).expect("all of it");
+    assert_eq!(open.content.expect("decrypted").facts.seq, 7);
+    assert!(refused(&bytes, None, None).contains("--identity FILE"));
+    let other = world.data.path().join("other.txt");
+    let key = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX\n";
+    fs::write(&other, key).expect("written");
+    let others = Identities::read(&other).expect("a key");
+    assert!(refused(&bytes, None, Some(&others)).contains("no key of the identity file"));
+    fs::write(&other, "not a key\n").expect("written");
+    let refusal = format!("{:#}", Identities::read(&other).err().expect("no key"));
+    assert!(refusal.contains("other.txt") && refusal.contains("age-keygen"), "{refusal}");
+    // Each damage is reported, with and without the key.
+    for cut in [bytes.len() - 1, bytes.len() / 2, 300, 150, 30] {
+        let damaged = refused(&bytes[..cut], Some(&sum), Some(&keys));
+        assert!(damaged.contains("use another one"), "cut at {cut}: {damaged}");
+        assert!(refused(&bytes[..cut], Some(&sum), None).contains("use another one"), "{cut}");
+    }
+    let mut flipped = bytes.clone();
+    flipped[bytes.len() / 2] ^= 1;
+    assert!(refused(&flipped, None, Some(&keys)).contains("damaged"));
+}
+
+#[test]
+fn a_file_of_the_age_command_line_is_decrypted() {
+    let sealed = fs::read(Path::new(FIXTURES).join("94342a2.tar.age")).expect("there");
+    let mut opened = Vec::new();
+    let keys = identities();
+    let mut reader = decrypted(sealed.as_slice(), Some(&keys)).expect("the right key");
+    reader.read_to_end(&mut opened).expect("sound");
+    assert!(opened == fs::read(Path::new(FIXTURES).join("94342a2.tar")).expect("there"));
+}
+
+#[test]
+fn a_store_that_returns_other_bytes_is_reported_by_verify() {
+    let world = World::new(&[]);
+    let name = world.save("2026-03-15T03:00:00Z", false).expect("made");
+    let stored = BackupName::parse(&name).expect("a name");
+    let sum = world.store().checksum(stored).expect("there");
+    let mut bytes = fs::read(world.to.path().join(&name)).expect("there");
+    verify(bytes.as_slice(), Some(&sum), None).expect("sound");
+    // The padding is in the checksum of the file only.
+    *bytes.last_mut().expect("some") ^= 1;
+    let damaged = verify(bytes.as_slice(), Some(&sum), None).expect_err("damaged").to_string();
+    assert!(damaged.contains("differs from its checksum"), "{damaged}");
 }
