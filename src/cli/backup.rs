@@ -1,65 +1,89 @@
-//! `dropdex backup` and `dropdex restore`: everything but the index in one file.
+//! `dropdex backup`: everything but the index in one file, which is named, or stored where `[backup]` says.
 
-use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::sync::atomic::AtomicBool;
 
-use anyhow::{Context, bail, ensure};
-use clap::Args;
+use anyhow::{Context, ensure};
+use clap::{Args, Subcommand};
 use serde::Serialize;
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::NamedTempFile;
+use tokio::runtime::Runtime;
 
 use crate::accounts::Counts;
 use crate::accounts::admin::{AdminCommand, Saved};
-use crate::backup::{self, BackupFacts, Done, FOLDERS, LAST, Member, SETTINGS, USERS};
+use crate::backup::encrypt::Identities;
+use crate::backup::name::BackupName;
+use crate::backup::save::{self, Verified};
+use crate::backup::settings::BackupSettings;
+use crate::backup::store::{BackupStore, Stored, parse_checksum};
+use crate::backup::{self, BackupFacts, Collected, Users};
 use crate::cli::{journal, print_json};
 use crate::config::Config;
 use crate::intake::inbox;
-use crate::vocab::new_file;
-use crate::vocab::whole_file;
 
 /// Argument that stands for standard input or output.
-const STANDARD: &str = "-";
-/// Prefixes of the names of temporary folders in the data folder.
-const LINKS: &str = ".backup-";
-const ARRIVING: &str = ".restore-";
-/// Age at which temporary folders of killed commands are removed.
-const LEFTOVER_AFTER: Duration = Duration::from_secs(24 * 3600);
-/// Name of the backup's settings file in the restored data folder.
-const RESTORED_SETTINGS: &str = "settings-of-backup.toml";
-const BUFFER_BYTES: usize = 1 << 20;
+pub(super) const STANDARD: &str = "-";
+/// Argument that stands for the newest stored backup.
+const NEWEST: &str = "latest";
 
-/// Write everything but the index to one file; works beside a running server
+/// Back up everything but the index; works beside a running server
 ///
-/// The file holds accounts and all that users wrote, the lists, the choice and state of the sources with
-/// the accepted terms, the zone files of the last days, popularity lists, tables of suffixes, the change
-/// log and the settings file. It is a tar file that ends with SHA256SUMS. It does not hold the index,
-/// which is built from the lists, files that the settings name (certificates, passwords), environment
-/// variables, and lists that wait in the inbox.
+/// A backup holds accounts and all that users wrote, the lists (publishers do not keep past days), the choice
+/// and state of the sources with the accepted terms, the zone files of the last days, popularity lists,
+/// tables of suffixes, facts, the change log and the settings file. It is a tar file that ends with
+/// SHA256SUMS. It does not hold the index, which is built from the lists, files that the settings name
+/// (certificates, passwords), environment variables, and lists that wait in the inbox.
+///
+/// `dropdex backup FILE` writes one file. With [backup] in the settings, the server makes backups on a
+/// schedule, and `now`, `list` and `verify` use the same folder or bucket.
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct BackupArgs {
+    #[command(subcommand)]
+    command: Option<BackupCommand>,
     /// The backup file, which must not exist yet; `-` for standard output
-    file: PathBuf,
+    #[arg(required = true)]
+    file: Option<PathBuf>,
 }
 
-/// Restore a backup of `dropdex backup` into a data folder without data, with no server running
-///
-/// All files are verified before the first is installed. The server builds the index when it starts.
-#[derive(Args, Debug)]
-pub struct RestoreArgs {
-    /// The backup file; `-` for standard input
-    file: PathBuf,
-    /// Only verify the backup
-    #[arg(long)]
-    check: bool,
+#[derive(Subcommand, Debug)]
+enum BackupCommand {
+    /// Make a backup where [backup] says, verify it, and remove the oldest
+    Now,
+    /// List the stored backups, newest first
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Read a backup to its end and compare all checksums
+    ///
+    /// An encrypted backup is decrypted with --identity; without, only the checksum beside it is compared.
+    Verify {
+        /// A stored backup, as `list` shows it, or a file [default: the newest stored backup]
+        name: Option<PathBuf>,
+        /// File with the private key of an encrypted backup, as `age-keygen` writes it
+        #[arg(long, value_name = "FILE")]
+        identity: Option<PathBuf>,
+    },
 }
 
-/// The output of `backup`.
+impl BackupArgs {
+    /// Whether the command itself writes to the data folder.
+    pub fn writes_files(&self) -> bool {
+        matches!(self.command, None | Some(BackupCommand::Now))
+    }
+}
+
+/// The output of `backup FILE` and `backup now`.
 #[derive(Serialize)]
 struct Written {
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored: Option<StoredOutput>,
     files: u64,
     bytes: u64,
     seq: u64,
@@ -67,23 +91,64 @@ struct Written {
     counts: Counts,
 }
 
+/// A stored backup.
+#[derive(Serialize)]
+struct StoredOutput {
+    name: String,
+    /// Length of the file, which may be encrypted.
+    bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sha256: Option<String>,
+}
+
+impl StoredOutput {
+    fn new(Stored { name, bytes }: Stored, sha256: Option<String>) -> StoredOutput {
+        StoredOutput { name: name.to_string(), bytes, sha256 }
+    }
+}
+
+/// The output of `backup verify`.
+#[derive(Serialize)]
+struct VerifyOutput {
+    name: String,
+    bytes: u64,
+    sha256: String,
+    /// `verified`, or `encrypted` if only the checksum of the file was compared.
+    content: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    facts: Option<BackupFacts>,
+}
+
 /// Runs `dropdex backup`.
 ///
 /// # Errors
 /// The message to print before exit 1.
 pub fn run(args: &BackupArgs, config: &Config) -> anyhow::Result<()> {
+    match (&args.command, &args.file) {
+        (None, Some(file)) => write_file(file, config),
+        (Some(BackupCommand::Now) | None, _) => now(config),
+        (Some(BackupCommand::List { json }), _) => list(config, *json),
+        (Some(BackupCommand::Verify { name, identity }), _) => {
+            verify(config, name.as_deref(), identity.as_deref())
+        }
+    }
+}
+
+fn write_file(file: &Path, config: &Config) -> anyhow::Result<()> {
     let data = &config.site().data;
-    if args.file.as_os_str() == STANDARD {
-        let (done, _) = write(config, data, io::stdout().lock())?;
+    if file.as_os_str() == STANDARD {
+        let (collected, _) = collect(config, data)?;
+        let done = collected.write(io::stdout().lock())?;
         report_waiting(data);
         return note_time(config, data, &done.facts);
     }
-    let file = std::path::absolute(&args.file).context("the name of the file")?;
+    let file = std::path::absolute(file).context("the name of the file")?;
     ensure!(!file.exists(), "{} exists already; give each backup a new name", file.display());
     let folder = file.parent().unwrap_or(Path::new("/"));
     let mut draft = NamedTempFile::with_prefix_in(".dropdex-backup-", folder)
         .with_context(|| format!("cannot write to the folder {}", folder.display()))?;
-    let (done, saved) = write(config, data, draft.as_file_mut())?;
+    let (collected, saved) = collect(config, data)?;
+    let done = collected.write(draft.as_file_mut())?;
     draft.as_file().sync_all().context("cannot write the backup")?;
     draft.persist_noclobber(&file).with_context(|| format!("cannot make {}", file.display()))?;
     File::open(folder).and_then(|folder| folder.sync_all()).context("cannot write the backup")?;
@@ -91,6 +156,7 @@ pub fn run(args: &BackupArgs, config: &Config) -> anyhow::Result<()> {
     report_waiting(data);
     print_json(&Written {
         path: Some(file),
+        stored: None,
         files: done.files,
         bytes: done.bytes,
         seq: saved.seq,
@@ -99,22 +165,141 @@ pub fn run(args: &BackupArgs, config: &Config) -> anyhow::Result<()> {
     })
 }
 
-fn write(config: &Config, data: &Path, out: impl Write) -> anyhow::Result<(Done, Saved)> {
-    remove_leftovers(data);
-    let folder = temporary(data, LINKS)?;
-    // The journal comes first; see the order in `backup`.
-    let path = folder.path().join("users.snap");
-    let saved = journal::saved(config, AdminCommand::Backup { path: path.clone() })?;
-    let mut members = Vec::new();
-    if let Some(settings) = &config.file {
-        members.push(Member { name: SETTINGS.to_owned(), path: settings.clone() });
+fn now(config: &Config) -> anyhow::Result<()> {
+    let opened = OpenStore::new(config)?;
+    let data = &config.site().data;
+    let (collected, saved) = collect(config, data)?;
+    let (now, never) = (config.clock.now(), AtomicBool::new(false));
+    let made = save::save(&opened.store, opened.settings, &collected, now, &never)?;
+    let (stored, Verified { sha256, content, .. }) = made;
+    let done = content.context("a new backup has no content")?;
+    note_time(config, data, &done.facts)?;
+    report_waiting(data);
+    print_json(&Written {
+        path: None,
+        stored: Some(StoredOutput::new(stored, Some(sha256))),
+        files: done.files,
+        bytes: done.bytes,
+        seq: saved.seq,
+        state_digest: saved.state_digest,
+        counts: saved.counts,
+    })
+}
+
+fn list(config: &Config, json: bool) -> anyhow::Result<()> {
+    let stored = OpenStore::new(config)?.store.list()?;
+    if json {
+        let outputs = stored.into_iter().map(|it| StoredOutput::new(it, None));
+        return print_json(&outputs.collect::<Vec<_>>());
     }
-    members.push(Member { name: USERS.to_owned(), path });
-    members.extend(backup::link(data, folder.path())?);
-    let created = config.clock.now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
-    let facts = BackupFacts::new(created, saved.seq, saved.state_digest.clone());
-    let done = backup::write(BufWriter::with_capacity(BUFFER_BYTES, out), facts, &members)?;
-    Ok((done, saved))
+    let mut out = io::stdout().lock();
+    if stored.is_empty() {
+        writeln!(out, "no backups yet; `dropdex backup now` makes one")?;
+    }
+    for Stored { name, bytes } in stored {
+        writeln!(out, "{name:<34} {bytes:>15} bytes")?;
+    }
+    Ok(())
+}
+
+fn verify(config: &Config, name: Option<&Path>, identity: Option<&Path>) -> anyhow::Result<()> {
+    let identities = identity.map(Identities::read).transpose()?;
+    let name = name.unwrap_or(Path::new(NEWEST));
+    let (name, verified) = match stored_name(name) {
+        Some(wanted) => {
+            let opened = OpenStore::new(config)?;
+            let name = opened.find(wanted)?;
+            let sum = opened.store.checksum(name)?;
+            let verified = save::verify(opened.store.read(name)?, Some(&sum), identities.as_ref());
+            (name.to_string(), verified.with_context(|| name.to_string())?)
+        }
+        None => {
+            let file = File::open(name);
+            let file = file.with_context(|| format!("cannot read {}", name.display()))?;
+            // A backup that was copied from a store may have its checksum beside it.
+            let mut beside = name.as_os_str().to_owned();
+            beside.push(".sha256");
+            let sum = std::fs::read_to_string(beside).ok();
+            let sum = sum.as_deref().and_then(parse_checksum);
+            let verified = save::verify(file, sum.as_deref(), identities.as_ref());
+            let shown = name.display().to_string();
+            let verified = verified.with_context(|| shown.clone())?;
+            (shown, verified)
+        }
+    };
+    let Verified { bytes, sha256, content } = verified;
+    let facts = content.map(|it| it.facts);
+    let content = if facts.is_some() { "verified" } else { "encrypted" };
+    print_json(&VerifyOutput { name, bytes, sha256, content, facts })
+}
+
+/// The store of `[backup]`.
+pub(super) struct OpenStore<'a> {
+    pub settings: &'a BackupSettings,
+    pub store: BackupStore,
+    /// Runs the requests to a bucket.
+    _runtime: Runtime,
+}
+
+impl<'a> OpenStore<'a> {
+    /// Opens the store.
+    ///
+    /// # Errors
+    /// The settings have no section `[backup]`, or it is invalid.
+    pub fn new(config: &'a Config) -> anyhow::Result<OpenStore<'a>> {
+        let settings = config.backup.as_ref().context(
+            "there is no section [backup] in the settings file; add one, choose a file with --config, or name a backup file",
+        )?;
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let store = BackupStore::open(&settings.place, &config.outbound, handle)?;
+        Ok(OpenStore { settings, store, _runtime: runtime })
+    }
+
+    /// Returns the name of a stored backup: the wanted one, or the newest.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn find(&self, wanted: Wanted) -> anyhow::Result<BackupName> {
+        let mut stored = self.store.list()?.into_iter().map(|it| it.name);
+        match wanted {
+            Wanted::Newest => {
+                stored.next().context("there are no stored backups; `dropdex backup now` makes one")
+            }
+            Wanted::Name(name) => stored.find(|it| *it == name).with_context(|| {
+                format!("there is no stored backup {name}; `dropdex backup list` shows them")
+            }),
+        }
+    }
+}
+
+/// A stored backup, as an argument names it.
+#[derive(Clone, Copy)]
+pub(super) enum Wanted {
+    Newest,
+    Name(BackupName),
+}
+
+/// Returns the stored backup that an argument names; `None` for a file. A file in the current folder needs `./` if it
+/// is called like a stored backup.
+pub(super) fn stored_name(argument: &Path) -> Option<Wanted> {
+    match argument.to_str()? {
+        NEWEST => Some(Wanted::Newest),
+        name => BackupName::parse(name).map(Wanted::Name),
+    }
+}
+
+/// Collects the files of a backup, by a running server or without one.
+fn collect(config: &Config, data: &Path) -> anyhow::Result<(Collected, Saved)> {
+    let mut saved = None;
+    let collected = Collected::new(data, config.file.as_ref(), config.clock, |path| {
+        let written = journal::saved(config, AdminCommand::Backup { path })?;
+        let users = Users { seq: written.seq, state_digest: written.state_digest.clone() };
+        saved = Some(written);
+        Ok(users)
+    })?;
+    Ok((collected, saved.context("the users' data was not saved")?))
 }
 
 /// Prints to standard error how many lists the backup lacks.
@@ -139,145 +324,5 @@ fn note_time(config: &Config, data: &Path, facts: &BackupFacts) -> anyhow::Resul
         );
         return Ok(());
     }
-    let text = format!("{}\n", facts.created);
-    let path = data.join(LAST);
-    whole_file::replace(&path, text.as_bytes()).with_context(|| {
-        format!("the backup is complete, but {} cannot be written", path.display())
-    })
-}
-
-fn temporary(data: &Path, prefix: &str) -> anyhow::Result<TempDir> {
-    let folder = tempfile::Builder::new().prefix(prefix).tempdir_in(data);
-    folder.with_context(|| format!("cannot make a folder in {}", data.display()))
-}
-
-/// Removes leftovers of killed commands. Failures are ignored, because they cost only disk space.
-fn remove_leftovers(data: &Path) {
-    for entry in fs::read_dir(data).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let is_old = || {
-            let modified = entry.metadata().and_then(|found| found.modified()).ok()?;
-            SystemTime::now().duration_since(modified).ok()
-        };
-        if (name.starts_with(LINKS) || name.starts_with(ARRIVING))
-            && is_old().is_some_and(|age| age > LEFTOVER_AFTER)
-        {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
-/// The output of `restore`.
-#[derive(Serialize)]
-struct RestoreOutput {
-    created: String,
-    version: String,
-    files: u64,
-    bytes: u64,
-    seq: u64,
-    state_digest: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    counts: Option<Counts>,
-    /// Path of the backup's settings file, if the file differs from the one in use.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    settings: Option<PathBuf>,
-}
-
-/// Runs `dropdex restore`.
-///
-/// # Errors
-/// The message to print before exit 1.
-pub fn restore(args: &RestoreArgs, config: &Config) -> anyhow::Result<()> {
-    let archive: Box<dyn Read> = if args.file.as_os_str() == STANDARD {
-        Box::new(io::stdin().lock())
-    } else {
-        let file = File::open(&args.file);
-        Box::new(file.with_context(|| format!("cannot read the backup {}", args.file.display()))?)
-    };
-    let archive = BufReader::with_capacity(BUFFER_BYTES, archive);
-    if args.check {
-        return report(backup::read(archive, None)?, None, None);
-    }
-    let data = &config.site().data;
-    let missing: Vec<&Path> = data.ancestors().take_while(|folder| !folder.exists()).collect();
-    new_file::create_folder(data).with_context(|| format!("cannot make {}", data.display()))?;
-    let restored = restore_into(data, archive, config);
-    if restored.is_err() {
-        // Removes the created folders that are still empty.
-        let _ = missing.into_iter().try_for_each(fs::remove_dir);
-    }
-    let (done, counts, settings) = restored?;
-    report(done, Some(counts), settings)
-}
-
-/// Restores into the existing folder `data`. Returns the content of the backup, and the path of its
-/// settings file.
-fn restore_into(
-    data: &Path,
-    archive: impl Read,
-    config: &Config,
-) -> anyhow::Result<(Done, Counts, Option<PathBuf>)> {
-    if journal::has_journal(config)? {
-        bail!(
-            "there is data in {}; move the folder away, or choose another with --data",
-            data.display()
-        );
-    }
-    for folder in FOLDERS {
-        let folder = data.join(folder);
-        ensure!(
-            backup::is_empty(&folder)?,
-            "{} is not empty; move the data folder away, or choose another with --data",
-            folder.display()
-        );
-    }
-    let arriving = temporary(data, ARRIVING)?;
-    let done = backup::read(archive, Some(arriving.path()))?;
-    backup::put_in_place(arriving.path(), data)?;
-    // The journal is moved last, so that a data folder that has a journal is complete.
-    let users = journal::restored(config, &arriving.path().join(USERS))?;
-    let digest = users.converted_from.as_ref().unwrap_or(&users.state_digest);
-    ensure!(
-        *digest == done.facts.state_digest,
-        "the digest of the restored users' data is {digest}, expected {}; keep the backup and report this",
-        done.facts.state_digest
-    );
-    let settings = keep_settings(config, &arriving.path().join(SETTINGS), data)?;
-    if let Some(settings) = &settings {
-        let _ = writeln!(
-            io::stderr(),
-            "the settings of the backup differ from those in use, and are kept in {}; sources that only they define are \
-             not fetched until you take them over",
-            settings.display()
-        );
-    }
-    Ok((done, users.counts, settings))
-}
-
-/// Copies the settings file of the backup to the data folder, unless it equals the one in use.
-fn keep_settings(config: &Config, from: &Path, data: &Path) -> anyhow::Result<Option<PathBuf>> {
-    let Ok(bytes) = fs::read(from) else { return Ok(None) };
-    if config.file.as_ref().is_some_and(|file| fs::read(file).is_ok_and(|used| used == bytes)) {
-        return Ok(None);
-    }
-    let path = data.join(RESTORED_SETTINGS);
-    whole_file::replace(&path, &bytes)
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(Some(path))
-}
-
-fn report(done: Done, counts: Option<Counts>, settings: Option<PathBuf>) -> anyhow::Result<()> {
-    let Done { facts, files, bytes } = done;
-    let BackupFacts { version, created, seq, state_digest, .. } = facts;
-    print_json(&RestoreOutput {
-        created,
-        version,
-        files,
-        bytes,
-        seq,
-        state_digest,
-        counts,
-        settings,
-    })
+    backup::note_time(data, facts)
 }

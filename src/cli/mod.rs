@@ -23,6 +23,7 @@ pub mod openapi;
 mod owner;
 mod process;
 pub mod rebuild;
+pub mod restore;
 pub mod score;
 pub mod serve;
 pub mod sources;
@@ -94,7 +95,7 @@ enum Command {
     Corpus(corpus::CorpusArgs),
     Journal(journal::JournalArgs),
     Backup(backup::BackupArgs),
-    Restore(backup::RestoreArgs),
+    Restore(restore::RestoreArgs),
     #[cfg(feature = "cluster")]
     Cluster(cluster::ClusterArgs),
     Openapi(openapi::OpenapiArgs),
@@ -112,7 +113,8 @@ impl Command {
     /// that may send their work to a server check the owner only if they do the work themselves.
     fn writes_files(&self) -> bool {
         match self {
-            Command::Backup(_) | Command::Restore(_) => true,
+            Command::Restore(_) => true,
+            Command::Backup(args) => args.writes_files(),
             Command::Sources(args) => args.writes_files(),
             Command::Index(args) => args.writes_files(),
             Command::Journal(args) => args.writes_files(),
@@ -262,7 +264,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Corpus(args) => corpus::run(&args, &config),
         Command::Journal(args) => journal::run(args, &config),
         Command::Backup(args) => backup::run(&args, &config),
-        Command::Restore(args) => backup::restore(&args, &config),
+        Command::Restore(args) => restore::run(&args, &config),
         #[cfg(feature = "cluster")]
         Command::Cluster(args) => cluster::run(args, &config),
         Command::Openapi(args) => openapi::run(args),
