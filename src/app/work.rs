@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use url::Url;
 
 use super::fetcher;
+use crate::backup::store::BackupStore;
 use crate::changes::Appender;
 use crate::config::Config;
 use crate::facts::published::FactsFolder;
@@ -24,6 +26,7 @@ use crate::sources::run::Runner;
 use crate::sources::state::Folder;
 use crate::sources::worker::Worker;
 use crate::workers::archive::Archive;
+use crate::workers::backups::{self, BackupWorker};
 use crate::workers::bootstrap::Registry;
 use crate::workers::changes::Deriving;
 use crate::workers::deliver::Deliver;
@@ -66,6 +69,9 @@ impl workers::Work for Work {
         }
         tasks.spawn(self.sources()?.run(stop()));
         tasks.spawn(self.queue.clone().keep_built(stop()));
+        if let Some(backups) = self.backups()? {
+            tasks.spawn(backups.run(stop()));
+        }
         let deriving = self.deriving();
         deriving.begin().await;
         tasks.spawn(deriving.run(stop()));
@@ -137,6 +143,22 @@ impl Work {
             intake: self.queue.clone(),
         };
         Ok(Worker::new(runner, self.config.sources.clone(), Arc::clone(&self.app.status.sources)))
+    }
+
+    /// Returns the worker that makes backups on a schedule, unless there is none.
+    fn backups(&self) -> anyhow::Result<Option<BackupWorker>> {
+        backups::reset_gauges();
+        let Some(settings) = self.config.backup.clone() else { return Ok(None) };
+        let calls = &self.config.outbound;
+        Ok(Some(BackupWorker {
+            backups: BackupStore::open(&settings.place, calls, Handle::current())?,
+            settings,
+            store: self.app.store.clone(),
+            data: self.config.site().data,
+            file: self.config.file.clone(),
+            clock: self.config.clock,
+            status: Arc::clone(&self.app.status.backups),
+        }))
     }
 
     fn deriving(&self) -> Deriving {

@@ -11,6 +11,7 @@ use crate::account_turns::AccountTurns;
 use crate::accounts::Store;
 use crate::archive::WebArchive;
 use crate::backtests::Backtests;
+use crate::backups::Backups;
 use crate::changes::ChangeLog;
 use crate::checks::Checks;
 use crate::comparables::{LiveSales, OwnSales};
@@ -117,6 +118,8 @@ pub struct Status {
     pub inbox: Arc<InboxStatus>,
     /// The sources that the server fetches.
     pub sources: Arc<SourcesStatus>,
+    /// State of the scheduled backups.
+    pub backups: Arc<Backups>,
     /// Status of ingests and rebuilds.
     pub jobs: Arc<JobStatus>,
     /// Why the served generation differs from the one in `CURRENT`; `None` if it does not.
@@ -133,6 +136,7 @@ impl Status {
             started: Instant::now(),
             inbox: Arc::default(),
             sources: Arc::default(),
+            backups: Arc::default(),
             jobs: Arc::default(),
             index_problem: Arc::new(Mutex::new(index_problem)),
             draining: Arc::default(),

@@ -5,6 +5,7 @@ pub mod account_turns;
 pub mod app;
 pub mod archive;
 pub mod backtests;
+pub mod backups;
 pub mod channels;
 pub mod checks;
 pub mod comparables;

@@ -108,7 +108,12 @@ pub const METRICS: &[Metric] = &[
     metric(MetricKind::Gauge, "dropdex_account_data_bytes", "Approximate memory of all accounts and their rows."),
     metric(MetricKind::Gauge, "dropdex_account_data_limit_bytes", "Value of `dropdex_account_data_bytes` above which new accounts and rows are refused."),
     metric(MetricKind::Counters, "dropdex_security_events_total", "Log-ins, failed log-ins and changes of accounts, keys and passwords, by event."),
-    metric(MetricKind::Gauge, "dropdex_backup_timestamp_seconds", "Time of the last `dropdex backup`, in Unix time; 0 before the first."),
+    metric(MetricKind::Gauge, "dropdex_backup_timestamp_seconds", "Time of the last backup of any kind, in Unix time; 0 before the first."),
+    metric(MetricKind::Gauge, "dropdex_backup_interval_seconds", "Time between two scheduled backups; 0 on a server that makes none by itself."),
+    metric(MetricKind::Gauge, "dropdex_backup_stored_timestamp_seconds", "Time of the newest backup in the folder or bucket of the scheduled ones, in Unix time; 0 before the first."),
+    metric(MetricKind::Gauge, "dropdex_backup_bytes", "Length of the last scheduled backup."),
+    metric(MetricKind::Gauge, "dropdex_backup_duration_seconds", "Time in which the last scheduled backup was made and read back."),
+    metric(MetricKind::Counter, "dropdex_backup_failures_total", "Scheduled backups that failed; they are tried again."),
     // Workers
     metric(MetricKind::Gauge, "dropdex_deliveries_waiting", "Pending alert deliveries."),
     metric(MetricKind::Gauge, "dropdex_deliveries_late_seconds", "Time since the oldest pending delivery was due; 0 without one."),

@@ -25,6 +25,7 @@ use crate::layout::Page;
 use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::archive::Progress;
+use crate::service::backups::BackupState;
 use crate::service::error::ApiError;
 use crate::service::work;
 use crate::sources::state::{Standing, View};
@@ -140,6 +141,11 @@ impl<'a> Service<'a> {
         self.age.is_none_or(|age| age > TimeDelta::hours(STALE_AFTER_HOURS))
     }
 
+    /// State of the scheduled backups; `None` if this server makes none.
+    fn backup(&self) -> Option<BackupState> {
+        *self.app.status.backups.state()
+    }
+
     /// Problems that need attention.
     fn problems(&self) -> Vec<&'static str> {
         let journal = self.journal_problem.as_deref().map(|word| match word {
@@ -194,9 +200,12 @@ impl<'a> Service<'a> {
         let facts = (!self.app.facts.problems().is_empty()).then_some(
             "Some facts of this server cannot be used. See the log for the reason; dropdex facts list shows them.",
         );
+        let backup = self.backup().is_some_and(|it| it.has_failed || it.is_late(self.now)).then_some(
+            "The scheduled backup failed or is late. It is retried automatically; see the log for the reason.",
+        );
         let late = late(self.queues, self.now)
             .then_some("Alert deliveries are late. Receivers may not be responding.");
-        [journal, clock, index, jobs, stale, inbox, sources, facts, late]
+        [journal, clock, index, jobs, stale, inbox, sources, facts, backup, late]
             .into_iter()
             .flatten()
             .collect()
@@ -431,6 +440,16 @@ fn service_panel(service: &Service<'_>) -> Markup {
         dl.facts {
             dt { "Changes" } dd { (changes) }
             dt { "Journal" } dd { (size(app.store.log_bytes_since_snapshot())) " to replay at the next start" }
+            @if let Some(BackupState { last, due, has_failed }) = service.backup() {
+                dt { "Backups" }
+                dd {
+                    @if has_failed { span.badge.bad { "failed" } " " }
+                    @match last {
+                        Some(at) => { "last " (time_of(at)) ", next " (time_of(due)) },
+                        None => (none_yet()),
+                    }
+                }
+            }
             dt { "Uptime" } dd { (duration_text(uptime)) }
             dt { "Node" } dd { (app.status.node) }
             dt { "Version" } dd { "dropdex " (env!("CARGO_PKG_VERSION")) }

@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod archive;
+pub mod backups;
 pub mod bootstrap;
 pub mod changes;
 pub mod deliver;
