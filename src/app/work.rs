@@ -145,7 +145,7 @@ impl Work {
         Ok(Worker::new(runner, self.config.sources.clone(), Arc::clone(&self.app.status.sources)))
     }
 
-    /// Returns the worker that makes backups on a schedule, unless there is none.
+    /// Returns the worker of scheduled backups; `None` without `[backup]`.
     fn backups(&self) -> anyhow::Result<Option<BackupWorker>> {
         backups::reset_gauges();
         let Some(settings) = self.config.backup.clone() else { return Ok(None) };

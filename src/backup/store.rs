@@ -358,7 +358,7 @@ impl Bucket {
             let key = key.clone();
             async move { self.store.get_range(&key, range).await }
         };
-        // One part is fetched while the one before is used.
+        // The next part is fetched while the current one is used.
         let parts = stream::iter(starts).map(read).buffered(2).boxed();
         Ok(Download { runtime: &self.runtime, parts, part: Vec::new().into() })
     }

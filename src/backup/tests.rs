@@ -254,7 +254,7 @@ impl World {
 }
 
 #[test]
-fn names_of_backups_are_told_from_other_files() {
+fn other_files_are_not_backups() {
     for text in ["dropdex-20260315T030000Z.tar", "dropdex-20260315T235959Z.tar.age"] {
         let name = BackupName::parse(text).expect(text);
         assert_eq!(name.to_string(), text);

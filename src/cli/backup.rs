@@ -260,7 +260,7 @@ impl<'a> OpenStore<'a> {
     /// Returns the name of a stored backup: the wanted one, or the newest.
     ///
     /// # Errors
-    /// There is none.
+    /// No backup is stored, or none has this name.
     pub fn find(&self, wanted: Wanted) -> anyhow::Result<BackupName> {
         let mut stored = self.store.list()?.into_iter().map(|it| it.name);
         match wanted {
