@@ -13,7 +13,7 @@ use crate::common::{Server, Site, TODAY, gzip, wait};
 const PASSWORD: &str = "correct horse battery";
 
 /// Creates an installation with data of every kind, and starts its server.
-fn world() -> (Site, String, Server) {
+pub fn world() -> (Site, String, Server) {
     let site = Site::with_a_name_of_each_kind();
     site.account_with_password("owner@example.com", "api", PASSWORD);
     let key = site.new_key("owner@example.com");
@@ -40,7 +40,7 @@ fn world() -> (Site, String, Server) {
 }
 
 /// Returns responses of a server that must be the same after a restore.
-fn answers(server: &Server, key: &str) -> Vec<Value> {
+pub fn answers(server: &Server, key: &str) -> Vec<Value> {
     let mut client = server.client_with(key);
     let targets = [
         "/api/v1/drops?limit=100",

@@ -9,6 +9,7 @@ mod api;
 mod appraise;
 mod archive;
 mod backup;
+mod backups;
 mod balancers;
 mod browser;
 mod caches;

@@ -52,7 +52,7 @@ fn a_new_node_begins_with_the_backup_of_another() {
 #[test]
 fn a_new_node_begins_with_a_backup_in_a_bucket() {
     let bucket = S3Service::seaweedfs();
-    a_new_node_joins(&Nats::start(3), &bucket.section());
+    a_new_node_joins(&Nats::start(3), &bucket.section("cluster.s3"));
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn runtime() -> tokio::runtime::Runtime {
 #[test]
 fn nodes_share_files_in_a_bucket() {
     let (nats, mut bucket) = (Nats::start(3), S3Service::seaweedfs());
-    let nodes = one_with_lists(&nats, &bucket.section());
+    let nodes = one_with_lists(&nats, &bucket.section("cluster.s3"));
     let first = nodes[0].serve();
     until_leader(&nodes, 0, |it| it == 0);
     let servers = [first, nodes[1].serve(), nodes[2].serve()];

@@ -101,11 +101,11 @@ impl S3Service {
         made.is_ok_and(|status| status.success())
     }
 
-    /// Returns the section of settings that uses it.
-    pub fn section(&self) -> String {
+    /// Returns a section of settings with this name that uses it.
+    pub fn section(&self, name: &str) -> String {
         let address = self.address;
         format!(
-            "[cluster.s3]\nendpoint = \"http://{address}\"\nbucket = \"{BUCKET}\"\naccess_key_id = \"{KEY_ID}\"\n\
+            "[{name}]\nendpoint = \"http://{address}\"\nbucket = \"{BUCKET}\"\naccess_key_id = \"{KEY_ID}\"\n\
              secret_access_key = \"{SECRET}\"\nallow = [\"{address}\"]\n"
         )
     }
