@@ -26,6 +26,7 @@ use crate::vocab::day::Day;
 use crate::vocab::ids::AccountId;
 use crate::vocab::plan::Plan;
 use crate::vocab::secret::Secret;
+use crate::vocab::time::UnixMs;
 
 /// An operator command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +59,14 @@ pub enum AdminCommand {
     SetPassword {
         email: Email,
         password: Secret,
+    },
+    /// Disable an account, and erase it after some days.
+    Delete {
+        email: Email,
+    },
+    /// Keep an account that was to be erased.
+    RestoreAccount {
+        email: Email,
     },
     /// Reset today's allowances of an account, or of all accounts if no address is given.
     ResetUsage {
@@ -93,6 +102,10 @@ pub enum AdminReply {
     Reset {
         accounts: usize,
     },
+    /// An account will be erased at this time.
+    Leaving {
+        at: UnixMs,
+    },
     /// The command succeeded, or nothing had to change.
     Done,
     Key {
@@ -122,6 +135,9 @@ pub struct AccountSummary {
     pub email: Email,
     pub plan: Plan,
     pub disabled: bool,
+    /// When it is erased; until then it is disabled too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub erase_at: Option<UnixMs>,
     /// UTC day on which it was added.
     pub created: Day,
     /// The last four characters of its newest key; `None` without one.
@@ -209,6 +225,12 @@ pub enum Refusal {
     /// A disabled account cannot get a key or a password.
     #[error("the account for {0} is disabled permanently; add another with another address")]
     Disabled(Email),
+    #[error(
+        "the account for {0} is to be erased; keep it with `dropdex account restore {0}` first"
+    )]
+    Leaving(Email),
+    #[error("the account for {0} is not to be erased, so there is nothing to restore")]
+    NotLeaving(Email),
     /// The key cannot be added.
     #[error("no key was made: {0}")]
     Key(String),
@@ -266,6 +288,10 @@ fn attempt(store: &Store, command: AdminCommand) -> Result<AdminReply, AdminErro
             let password = Password::chosen(password, Some(&email))?;
             store.set_password(&email, password.hash()?).map(done)?
         }
+        AdminCommand::Delete { email } => {
+            AdminReply::Leaving { at: store.ask_erasure(&email, store.0.clock.now())? }
+        }
+        AdminCommand::RestoreAccount { email } => store.restore_account(&email).map(done)?,
         AdminCommand::ResetUsage { email } => {
             AdminReply::Reset { accounts: store.reset_usage(email.as_ref())? }
         }
@@ -428,7 +454,7 @@ impl Store {
     }
 
     /// Decides on the account of `email` and makes the events durable, if any.
-    fn command(
+    pub(super) fn command(
         &self,
         email: &Email,
         decide: impl FnOnce(&Account) -> Result<Vec<Event>, Refusal>,
@@ -452,6 +478,9 @@ impl Store {
 /// Converts the refusal of a key to an error for operators.
 fn refused(account: &Account, err: WriteError) -> Refusal {
     match err {
+        WriteError::NotFound if account.erase_at.is_some() => {
+            Refusal::Leaving(account.email.clone())
+        }
         WriteError::NotFound => Refusal::Disabled(account.email.clone()),
         WriteError::Invalid { what, .. } => Refusal::Key(format!("the name {what}")),
         err => Refusal::Key(err.to_string()),
@@ -459,7 +488,11 @@ fn refused(account: &Account, err: WriteError) -> Refusal {
 }
 
 fn check_enabled(account: &Account) -> Result<(), Refusal> {
-    if account.disabled { Err(Refusal::Disabled(account.email.clone())) } else { Ok(()) }
+    match account.erase_at {
+        Some(_) => Err(Refusal::Leaving(account.email.clone())),
+        None if account.disabled => Err(Refusal::Disabled(account.email.clone())),
+        None => Ok(()),
+    }
 }
 
 impl AccountSummary {
@@ -470,6 +503,7 @@ impl AccountSummary {
             email: account.email.clone(),
             plan: account.plan,
             disabled: account.disabled,
+            erase_at: account.erase_at,
             created: account.created,
             key_last4: account.access.keys.iter().next_back().map(|key| key.key.last4()),
             has_password: account.password.is_some(),

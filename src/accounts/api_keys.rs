@@ -172,7 +172,7 @@ fn expiry(now: DateTime<Utc>, days: u16) -> UnixMs {
 }
 
 fn check_enabled(account: &Account) -> Result<(), WriteError> {
-    if account.disabled { Err(WriteError::NotFound) } else { Ok(()) }
+    if account.is_disabled() { Err(WriteError::NotFound) } else { Ok(()) }
 }
 
 fn check_room(account: &Account, now: DateTime<Utc>) -> Result<(), WriteError> {

@@ -81,7 +81,7 @@ impl Store {
         };
         let by_name = by_name(changes);
         let mut found = Vec::new();
-        for account in accounts.values().filter(|account| !account.disabled) {
+        for account in accounts.values().filter(|account| !account.is_disabled()) {
             let data = &account.data;
             let matched = progress.of(account.id);
             let mut of_account: Vec<u32> = Vec::new();
@@ -220,7 +220,8 @@ impl ChangeBatch {
         found: &WatchMatch,
         all: &[Change],
     ) -> Result<bool, WriteError> {
-        let Some(account) = state.account(found.account).filter(|account| !account.disabled) else {
+        let Some(account) = state.account(found.account).filter(|account| !account.is_disabled())
+        else {
             return Ok(true);
         };
         let WatchSender { alerts, rule } = account.data.watch_sender();

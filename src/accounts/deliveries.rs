@@ -230,7 +230,8 @@ pub fn new_unsubscribe_token(
 
 fn pending(account: &Account, rule: RuleId, id: DeliveryId) -> Option<PendingDelivery> {
     let data = &account.data;
-    let delivery = data.delivery(rule, id).filter(|it| it.is_pending() && !account.disabled)?;
+    let delivery =
+        data.delivery(rule, id).filter(|it| it.is_pending() && !account.is_disabled())?;
     let rule = data.sender(rule)?;
     let secret = match &*delivery.channel {
         Channel::Webhook { url } => rule.secrets.iter().find(|it| it.url == *url),

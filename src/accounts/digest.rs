@@ -69,7 +69,7 @@ impl Store {
     /// Returns the digests that are due at `now` and can be mailed.
     pub fn due_digests(&self, now: DateTime<Utc>) -> Vec<DueDigest> {
         let accounts = self.state().accounts.clone();
-        let enabled = accounts.values().filter(|account| !account.disabled);
+        let enabled = accounts.values().filter(|account| !account.is_disabled());
         let due = enabled.filter_map(|account| {
             let digest = account.data.digest?;
             let hour = digest.due(now)?;

@@ -44,7 +44,7 @@ impl Store {
                 FeedOf::Search(id) => account.data.searches.get(id).is_some(),
                 FeedOf::Rule(id) => account.data.rules.get(id).is_some(),
             };
-            if !is_known || account.disabled {
+            if !is_known || account.is_disabled() {
                 return Err(WriteError::NotFound);
             }
             Ok(Decided::new([Event::FeedPut { account: account.id, feed }], token))

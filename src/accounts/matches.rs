@@ -85,7 +85,7 @@ impl Store {
             (state.accounts.clone(), state.progress.clone())
         };
         let mut rules = Vec::new();
-        for account in accounts.values().filter(|account| !account.disabled) {
+        for account in accounts.values().filter(|account| !account.is_disabled()) {
             let limit = self.plan_limits(account.plan).active_rules;
             for rule in account.data.rules.active_within(limit) {
                 let Some(base) = progress.get(account.id, rule.id) else { return Vec::new() };
@@ -210,7 +210,7 @@ impl MatchBatch {
 }
 
 fn active_rule<'a>(state: &'a State, found: &RuleMatch) -> Option<(&'a Account, &'a Rule)> {
-    let account = state.account(found.account).filter(|account| !account.disabled)?;
+    let account = state.account(found.account).filter(|account| !account.is_disabled())?;
     let rule = account.data.rules.get(found.rule).filter(|rule| rule.active)?;
     Some((account, rule))
 }

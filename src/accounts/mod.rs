@@ -4,7 +4,7 @@
 //!
 //! | layer | files |
 //! | --- | --- |
-//! | one file per resource: requests as meant, the decision on them, `Store` methods | `api_keys`, `claims`, `feeds`, `watches`, `watch_alerts`, `changes`, `votes`, `hidden`, `rules`, `searches`, `matches`, `deliveries`, `digest`, `undo`, `verification`, `visits`, `sample`, `facts`, `sessions`, `profile`, `idempotency`, `ceilings`, `admin`, `audit` |
+//! | one file per resource: requests as meant, the decision on them, `Store` methods | `api_keys`, `claims`, `feeds`, `watches`, `watch_alerts`, `changes`, `votes`, `hidden`, `rules`, `searches`, `matches`, `deliveries`, `digest`, `undo`, `verification`, `visits`, `sample`, `facts`, `sessions`, `profile`, `idempotency`, `ceilings`, `erasure`, `admin`, `audit` |
 //! | the durable store: decide, append, apply; snapshots | `store` |
 //! | changes as the journal stores them | `event` |
 //! | stored data and its collections | `data`, and values such as `email` and `keys` |
@@ -26,6 +26,7 @@ mod decide;
 mod deliveries;
 mod digest;
 mod email;
+mod erasure;
 mod error;
 pub mod event;
 mod facts;
@@ -90,6 +91,7 @@ pub use data::watches::{WatchDetails, WatchEntry, WatchRow};
 pub use deliveries::{ClosedChannel, PendingDelivery};
 pub use digest::{DueDigest, FoundDigest, NewDigest};
 pub use email::Email;
+pub use erasure::GRACE;
 pub use error::{InvalidField, WriteError};
 pub use hashing::Attempt;
 pub use hidden::Hid;

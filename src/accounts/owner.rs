@@ -127,5 +127,5 @@ impl Store {
 }
 
 fn is_open(owner: &Account) -> bool {
-    owner.password.is_none() && !owner.disabled
+    owner.password.is_none() && !owner.is_disabled()
 }

@@ -248,7 +248,7 @@ impl Store {
 
 fn is_valid_link(account: &Account, digest: &TokenDigest, now: UnixMs) -> bool {
     let link = account.access.link().filter(|(link, _)| link.is(digest));
-    !account.disabled && link.is_some_and(|(_, at)| is_younger(*at, LINK_AGE_MAX, now))
+    !account.is_disabled() && link.is_some_and(|(_, at)| is_younger(*at, LINK_AGE_MAX, now))
 }
 
 impl Profile {

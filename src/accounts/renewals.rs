@@ -33,7 +33,7 @@ impl Store {
         for account in self.accounts_to_remind(today) {
             let _one = self.0.watching.lock().await;
             let owner = self.state().account(account).cloned();
-            let Some(owner) = owner.filter(|owner| !owner.disabled) else { continue };
+            let Some(owner) = owner.filter(|owner| !owner.is_disabled()) else { continue };
             let at = UnixMs::from_instant(self.0.clock.now());
             let queued = queue(&owner, due(&owner, today), has_mail, at)?;
             let Some(Queued { token, changes, messages }) = queued else { continue };
@@ -47,7 +47,7 @@ impl Store {
     fn accounts_to_remind(&self, today: Day) -> Vec<AccountId> {
         let accounts = self.state().accounts.clone();
         let is_due = |account: &&std::sync::Arc<Account>| {
-            !account.disabled && !due(account, today).is_empty()
+            !account.is_disabled() && !due(account, today).is_empty()
         };
         accounts.values().filter(is_due).map(|account| account.id).collect()
     }

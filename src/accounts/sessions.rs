@@ -47,7 +47,7 @@ impl Store {
         let (person, is_to_be_noted) = {
             let state = self.state();
             let (account, session) = state.by_session(&digest)?;
-            if account.disabled || !session.is_valid_at(now) {
+            if !session.is_valid_at(now) {
                 return None;
             }
             let caller = Caller::new(account, Credential::Session(digest));
@@ -238,7 +238,7 @@ impl Store {
     /// enabled account has the address.
     pub fn password_seal(&self, email: &Email) -> Option<PasswordSeal> {
         let state = self.state();
-        let account = state.by_email(email).filter(|account| !account.disabled)?;
+        let account = state.by_email(email).filter(|account| !account.is_disabled())?;
         Some(seal_of(account))
     }
 
@@ -262,7 +262,7 @@ impl Store {
         let (digest, at) = (token.digest(), UnixMs::from_instant(now));
         let is_reset = self
             .write_to(id, |account, _| {
-                let is_allowed = seal_of(account) == seal && !account.disabled;
+                let is_allowed = seal_of(account) == seal && !account.is_disabled();
                 let life = SessionLife::Short;
                 let events = [
                     Event::password(id, password),
@@ -303,5 +303,5 @@ fn seal_of(account: &Account) -> PasswordSeal {
 /// Returns true if the verified password is still that of the account, and the account is still
 /// enabled. Either may have changed while the password was being hashed.
 fn still_has(account: &Account, verified: &PasswordHash) -> bool {
-    !account.disabled && account.password.as_ref() == Some(verified)
+    !account.is_disabled() && account.password.as_ref() == Some(verified)
 }

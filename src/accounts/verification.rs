@@ -65,7 +65,7 @@ impl Store {
     pub fn verification_targets(&self) -> Vec<Target> {
         let accounts = self.state().accounts.clone();
         let mut targets: HashMap<DomainName, Target> = HashMap::new();
-        for account in accounts.values().filter(|account| !account.disabled) {
+        for account in accounts.values().filter(|account| !account.is_disabled()) {
             for entry in account.data.watches() {
                 let target = targets.entry(entry.name).or_insert_with_key(|name| Target {
                     name: name.clone(),

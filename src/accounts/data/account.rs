@@ -10,6 +10,7 @@ use crate::quota::{DayUsage, Usage};
 use crate::vocab::day::Day;
 use crate::vocab::ids::AccountId;
 use crate::vocab::plan::Plan;
+use crate::vocab::time::UnixMs;
 
 /// An account and everything it owns.
 #[derive(Clone)]
@@ -19,8 +20,10 @@ pub struct Account {
     pub plan: Plan,
     /// The password for logging in, if one was set.
     pub password: Option<PasswordHash>,
-    /// Whether the account is disabled, so that it has no working key and no session.
+    /// Whether the account is disabled permanently; see [`Account::is_disabled`].
     pub disabled: bool,
+    /// When the account is erased. Until then it is disabled, and can be restored.
+    pub erase_at: Option<UnixMs>,
     /// UTC day on which it was added.
     pub created: Day,
     /// Usage that is recorded in the journal.
@@ -47,12 +50,18 @@ impl Account {
             plan,
             password,
             disabled: false,
+            erase_at: None,
             created,
             noted: DayUsage::default(),
             usage: Arc::default(),
             access: Arc::default(),
             data: Arc::default(),
         }
+    }
+
+    /// Returns true if no key, session or feed of the account works, and nothing is sent to its owner.
+    pub fn is_disabled(&self) -> bool {
+        self.disabled || self.erase_at.is_some()
     }
 
     /// Returns the usage on `today`.

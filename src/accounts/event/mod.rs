@@ -214,6 +214,10 @@ table! {
             1 account: AccountId, 2 through: Day, 3 at: UnixMs;
             4 changes: Vec<WatchedChange>, 5 messages: Vec<RecordedChanges>,
         }
+        /// An account is to be erased at a time, or no longer (`None`). Until then it is disabled.
+        47 ErasureAsked { 1 account: AccountId; 2 at: Option<UnixMs> }
+        /// An account and all that belongs to it were erased. Its address is free again.
+        48 AccountErased { 1 account: AccountId; }
         /// A visit of the drop list began, or its names were marked as seen.
         42 ListVisited { 1 account: AccountId, 2 visit: Visit; }
         /// The owner turned the morning digest on, changed it, or turned it off (`None`).

@@ -466,7 +466,8 @@ fn every() -> Vec<(&'static str, Transaction)> {
     all.extend(
         sample().into_iter().chain(facts()).map(|(name, event)| (name, Transaction(vec![event]))),
     );
-    let later = actions().into_iter().chain(amounts()).chain(digests()).chain(visits());
+    let later =
+        actions().into_iter().chain(amounts()).chain(digests()).chain(visits()).chain(erasure());
     all.extend(later.map(|(name, event)| (name, Transaction(vec![event]))));
     all
 }
@@ -561,6 +562,16 @@ fn visits() -> Named {
         visit: Visit { began: at(9), batch: 0x0304, since },
     };
     vec![("visit", visited(None)), ("later visit", visited(Some((at(8), 0x0203))))]
+}
+
+/// Events of accounts that are erased.
+fn erasure() -> Named {
+    let asked = |at| Event::ErasureAsked { account: ACCOUNT, at };
+    vec![
+        ("erasure asked", asked(Some(at(10)))),
+        ("account restored", asked(None)),
+        ("account erased", Event::AccountErased { account: ACCOUNT }),
+    ]
 }
 
 /// Events of morning digests.

@@ -98,6 +98,8 @@ impl Event {
             | Event::RenewalsDue { account, .. }
             | Event::ListVisited { account, .. }
             | Event::DigestSet { account, .. }
+            | Event::ErasureAsked { account, .. }
+            | Event::AccountErased { account }
             | Event::WatchAlertsSet { account, .. } => account,
         };
         keys.push(key(&Dependency::Account(account)));

@@ -29,7 +29,7 @@ impl Store {
         let (mut plans, mut disabled) = ([0; Plan::ALL.len()], 0);
         let accounts = self.state().accounts.clone();
         for account in accounts.values() {
-            match account.disabled {
+            match account.is_disabled() {
                 true => disabled += 1,
                 false => plans[account.plan as usize] += 1,
             }

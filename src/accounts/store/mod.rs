@@ -308,8 +308,7 @@ impl Store {
             Credential::Session(digest) => state.by_session(digest).map(|(account, _)| account),
             Credential::Feed(digest) => state.by_feed(digest).map(|(account, _)| account),
         };
-        let account = account.filter(|account| !account.disabled)?;
-        Some(Caller { scopes: caller.scopes, ..Caller::new(account, credential) })
+        Some(Caller { scopes: caller.scopes, ..Caller::new(account?, credential) })
     }
 
     /// Returns when a key stopped working because it expired or was replaced. `None` for a key that

@@ -148,13 +148,14 @@ struct AccountRow {
     reminded: Option<Day>,
     visit: Option<Visit>,
     digest: Option<Digest>,
+    erase_at: Option<UnixMs>,
 }
 
 row!(AccountRow {
     1 id, 2 email, 3 plan, 4 created
 } optional {
     5 password, 6 disabled, 7 noted, 8 unverified, 9 telegram_chat, 10 columns, 11 tests,
-    12 watch_alerts, 13 money, 14 visit, 15 digest, 16 reminded
+    12 watch_alerts, 13 money, 14 visit, 15 digest, 16 reminded, 17 erase_at
 });
 
 /// The outbox of a rule without its deliveries.
@@ -437,6 +438,7 @@ impl AccountRow {
             reminded: data.reminded,
             visit: data.visit,
             digest: data.digest,
+            erase_at: account.erase_at,
         }
     }
 
@@ -444,6 +446,7 @@ impl AccountRow {
         let AccountRow { id, email, plan, created, password, .. } = self;
         let mut account = Account::new(id, email, plan, password, created);
         (account.disabled, account.noted) = (self.disabled, self.noted);
+        account.erase_at = self.erase_at;
         let address = self.unverified.map_or(Address::Verified, Address::Unverified);
         let telegram_chat = self.telegram_chat;
         account.access = Arc::new(Access { address, telegram_chat, ..Access::default() });

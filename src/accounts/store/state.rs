@@ -239,6 +239,11 @@ impl State {
             Event::AccountChanged { account, plan, password, disabled } => {
                 self.change_account(account, plan, password, disabled);
             }
+            Event::ErasureAsked { account, at } => {
+                self.change(account, |account| account.erase_at = at);
+                self.change_access(account, |access| access.sessions.clear());
+            }
+            Event::AccountErased { account } => self.erase_account(account),
             Event::UsageNoted { account, day, requests, exports, reset } => {
                 let noted = DayUsage { day: Some(day), requests, exports };
                 self.note_usage(account, noted, reset);
@@ -382,21 +387,26 @@ impl State {
         self.accounts.get(self.by_email.get(email)?)
     }
 
-    /// Returns the key with this digest, working or not, and its account.
+    /// Returns the account with this id, unless it is disabled.
+    fn enabled(&self, id: AccountId) -> Option<&Arc<Account>> {
+        self.accounts.get(&id).filter(|account| !account.is_disabled())
+    }
+
+    /// Returns the key with this digest, working or not, and its account, unless that is disabled.
     pub fn by_key(&self, presented: &KeyDigest) -> Option<(&Arc<Account>, &Key)> {
-        let account = self.accounts.get(self.by_key.get(presented)?)?;
+        let account = self.enabled(*self.by_key.get(presented)?)?;
         Some((account, account.access.keys.by_digest(presented)?))
     }
 
-    /// Returns the feed with this digest, and its account.
+    /// Returns the feed with this digest, and its account, unless that is disabled.
     pub fn by_feed(&self, presented: &TokenDigest) -> Option<(&Arc<Account>, &Feed)> {
-        let account = self.accounts.get(self.by_feed.get(presented)?)?;
+        let account = self.enabled(*self.by_feed.get(presented)?)?;
         Some((account, account.access.feeds.by_digest(presented)?))
     }
 
-    /// Returns the session with this digest, valid or not, and its account.
+    /// Returns the session with this digest, valid or not, and its account, unless that is disabled.
     pub fn by_session(&self, presented: &TokenDigest) -> Option<(&Arc<Account>, &Session)> {
-        let account = self.accounts.get(self.by_session.get(presented)?)?;
+        let account = self.enabled(*self.by_session.get(presented)?)?;
         Some((account, account.access.session(presented)?))
     }
 
@@ -524,6 +534,25 @@ impl State {
         } else if has_password {
             self.change_access(account, |access| access.sessions.clear());
         }
+    }
+
+    /// Removes an account and all that belongs to it. Its number is not used again.
+    fn erase_account(&mut self, id: AccountId) {
+        self.change_access(id, |access| *access = Access::default());
+        let Some(account) = self.accounts.remove(&id) else { return };
+        self.by_email.remove(&account.email);
+        self.data_bytes -= ACCOUNT_BYTES + account.data.bytes();
+        for (name, vote) in account.data.votes.iter() {
+            self.count_vote(name, Some(*vote), None);
+        }
+        for entry in account.data.watches.iter() {
+            self.watched.remove(&entry.name);
+        }
+        for (rule, outbox) in account.data.outbox.iter() {
+            self.queue.remove(id, rule, outbox);
+        }
+        self.progress.ahead.retain(|(account, _), _| *account != id);
+        self.owner.take_if(|owner| *owner == id);
     }
 
     fn note_usage(&mut self, account: AccountId, noted: DayUsage, reset: bool) {
@@ -788,7 +817,7 @@ impl State {
             let Some(found) = self.accounts.get(&account) else { continue };
             let is_active = found.data.rules.get(rule).is_some_and(|rule| rule.active);
             let is_done = self.progress.get(account, rule).is_some_and(|it| it.covers(through));
-            if found.disabled || !is_active || is_done {
+            if found.is_disabled() || !is_active || is_done {
                 continue;
             }
             self.progress.advance(account, rule, through);
@@ -832,7 +861,7 @@ impl State {
     ) {
         let all: Vec<_> = changes.into_iter().map(Arc::new).collect();
         for RecordedChanges { account, channel, delivery, due, total, changes } in messages {
-            if self.accounts.get(&account).is_none_or(|found| found.disabled) {
+            if self.accounts.get(&account).is_none_or(|found| found.is_disabled()) {
                 continue;
             }
             let changes = changes.iter().filter_map(|at| all.get(usize::from(*at)).cloned());
@@ -866,7 +895,7 @@ impl State {
         rows: DigestRows,
     ) {
         let mut is_due = false;
-        let is_enabled = self.accounts.get(&account).is_some_and(|found| !found.disabled);
+        let is_enabled = self.accounts.get(&account).is_some_and(|found| !found.is_disabled());
         self.change_data(account, |data| {
             if let Some(digest) = data.digest.as_mut().filter(|it| is_enabled && it.through < hour)
             {

@@ -3,6 +3,7 @@
 mod ceilings;
 mod deliveries;
 mod digest;
+mod erasure;
 mod keys;
 mod renewals;
 mod sessions;

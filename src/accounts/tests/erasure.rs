@@ -1,0 +1,118 @@
+//! Accounts that are disabled for some days and then erased.
+
+use super::*;
+use crate::store::snapshot::write_chunks;
+use crate::vocab::secret::Secret;
+
+const ADDRESS: &str = "leaving@example.com";
+const PASSWORD: &str = "correct horse";
+/// Parts of the account that must not remain.
+const TRACES: [&str; 5] = ["leaving@", "claimed.com", "watched.com", "Their rule", "voted.com"];
+
+/// Ways into the account.
+struct Ways {
+    key: String,
+    feed: Token,
+    session: Token,
+}
+
+impl World {
+    /// Adds an account with data of many kinds.
+    fn leaving(&self) -> Ways {
+        let secret = || Secret::new(PASSWORD.to_owned());
+        let hash = Password::new(secret()).expect("long enough").hash().expect("a hash");
+        self.store.add_account(&email(ADDRESS), Plan::Pro, Some(hash)).expect("added");
+        let key = self.store.issue_key(&email(ADDRESS)).expect("issued").key.reveal().to_owned();
+        let caller = self.store.authenticate(&key).expect("a working key");
+        self.add_claim(&caller, attempted("claimed.com")).expect("added");
+        self.add_watch(&caller, watch("watched.com", true)).expect("added");
+        let rule = self.add_rule(&caller, by_email("Their rule")).expect("added");
+        self.wait(self.store.vote(&caller, &name("voted.com"), Some(Vote::Up))).expect("voted");
+        let test = async {
+            self.store.queue_test(&caller, rule, &[], 0, plain(noon())).await?.finish().await
+        };
+        self.wait(test).expect("queued");
+        let feed = self.wait(self.store.make_feed(&caller, FeedOf::Rule(rule), noon()));
+        let life = SessionLife::Short;
+        let address = email(ADDRESS);
+        let log_in = self.store.log_in(&address, secret(), life, ATTEMPT, noon());
+        let session = self.wait(log_in).expect("written").expect("the right password");
+        Ways { key, feed: feed.expect("made"), session }
+    }
+
+    /// Returns whether key, feed and session work.
+    fn open_ways(&self, ways: &Ways) -> [bool; 3] {
+        [
+            self.store.authenticate(&ways.key).is_some(),
+            self.store.feed(&ways.feed).is_some(),
+            self.store.person(&ways.session, noon()).is_some(),
+        ]
+    }
+
+    /// Returns the traces in a snapshot.
+    fn traces(&self) -> Vec<&'static str> {
+        let mut bytes = Vec::new();
+        let Ok(()) = write_chunks(&self.store.state().freeze(), |chunk| {
+            bytes.extend_from_slice(chunk);
+            Ok::<_, std::convert::Infallible>(())
+        });
+        let has = |text: &&str| bytes.windows(text.len()).any(|it| it == text.as_bytes());
+        TRACES.into_iter().filter(has).collect()
+    }
+}
+
+#[test]
+fn an_account_is_restored_within_seven_days() {
+    let world = World::new();
+    let ways = world.leaving();
+    assert_eq!(world.open_ways(&ways), [true; 3]);
+    let at = world.store.ask_erasure(&email(ADDRESS), noon()).expect("asked");
+    assert_eq!(at.instant(), noon() + Duration::days(7));
+    let later = noon() + Duration::days(3);
+    assert_eq!(world.store.ask_erasure(&email(ADDRESS), later).expect("again"), at, "the first");
+    assert_eq!(world.open_ways(&ways), [false; 3]);
+    assert!(world.store.pending_deliveries().is_empty(), "nothing is sent");
+    for refused in [
+        world.store.issue_key(&email(ADDRESS)).map(drop),
+        world.store.add_account(&email(ADDRESS), Plan::Free, None).map(drop),
+    ] {
+        refused.expect_err("it is leaving");
+    }
+    let world = world.reopened();
+    world.store.snapshot_now().expect("written");
+    let world = world.reopened();
+    assert!(world.store.erase_due(at.instant() - Duration::seconds(1)).expect("read").is_empty());
+    world.store.restore_account(&email(ADDRESS)).expect("restored");
+    world.store.restore_account(&email(ADDRESS)).expect_err("it stays already");
+    assert_eq!(world.open_ways(&ways), [true, true, false], "sessions have ended");
+    assert!(world.store.erase_due(later + Duration::days(30)).expect("read").is_empty());
+    assert_eq!(world.traces(), TRACES);
+}
+
+#[test]
+fn nothing_of_an_erased_account_remains() {
+    let world = World::new();
+    let other = world.account("other@example.com", Plan::Free);
+    world.add_watch(&other, watch("others.com", true)).expect("added");
+    world.wait(world.store.vote(&other, &name("voted.org"), Some(Vote::Up))).expect("voted");
+    let before = (world.store.counts(), world.store.data_bytes(), world.store.queues());
+    let ways = world.leaving();
+    let number = world.store.list()[1].id;
+    let at = world.store.ask_erasure(&email(ADDRESS), noon()).expect("asked");
+    assert_eq!(world.traces(), TRACES);
+    assert_eq!(world.store.erase_due(at.instant()).expect("erased"), [email(ADDRESS)]);
+    let world = world.reopened();
+    assert!(world.traces().is_empty(), "{:?}", world.traces());
+    assert_eq!(world.open_ways(&ways), [false; 3]);
+    let after = (world.store.counts(), world.store.data_bytes(), world.store.queues());
+    assert_eq!(after, before);
+    assert_eq!(world.store.feedback(&name("voted.com")).up, 0);
+    world.store.restore_account(&email(ADDRESS)).expect_err("it is gone");
+    world.store.snapshot_now().expect("written");
+    // The address is free, and the number is not used again.
+    let world = world.reopened();
+    world.store.add_account(&email(ADDRESS), Plan::Free, None).expect("added");
+    let new = &world.store.list()[1];
+    assert!(new.id > number && new.key_last4.is_none(), "{new:?}");
+    assert_eq!(world.reopened().store.counts().accounts, 2);
+}
