@@ -32,6 +32,7 @@ use crate::workers::changes::Deriving;
 use crate::workers::deliver::Deliver;
 use crate::workers::deliver::schedule::Schedule;
 use crate::workers::deliver::send::Senders;
+use crate::workers::erasure::Erasure;
 use crate::workers::gather::{Gather, Rows};
 use crate::workers::notify::digest::Digests;
 use crate::workers::notify::matching::Matching;
@@ -90,6 +91,8 @@ impl workers::Work for Work {
         watching.begin().await;
         tasks.spawn(watching.run(stop()));
         tasks.spawn(self.renewals().run(stop()));
+        let erasure = Erasure { store: self.app.store.clone(), clock: self.config.clock };
+        tasks.spawn(erasure.run(stop()));
         tasks.spawn(matching.run(stop()));
         if self.app.reach.channels.email {
             tasks.spawn(self.digests().run(stop()));

@@ -34,6 +34,9 @@ named_enum! {
         AccountAdded = "account_added",
         AccountInvited = "account_invited",
         AccountDisabled = "account_disabled",
+        AccountDeleted = "account_deleted",
+        AccountRestored = "account_restored",
+        AccountErased = "account_erased",
         PlanSet = "plan_set",
     }
 }

@@ -285,6 +285,12 @@ fn security_event(command: &AdminCommand) -> Option<(SecurityEvent, Email, Strin
         AdminCommand::Disable { email } => {
             (SecurityEvent::AccountDisabled, email.clone(), String::new())
         }
+        AdminCommand::Delete { email } => {
+            (SecurityEvent::AccountDeleted, email.clone(), String::new())
+        }
+        AdminCommand::RestoreAccount { email } => {
+            (SecurityEvent::AccountRestored, email.clone(), String::new())
+        }
         AdminCommand::SetPassword { email, .. } => {
             (SecurityEvent::PasswordChanged, email.clone(), String::new())
         }

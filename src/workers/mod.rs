@@ -6,6 +6,7 @@ pub mod backups;
 pub mod bootstrap;
 pub mod changes;
 pub mod deliver;
+pub mod erasure;
 pub mod files;
 pub mod gather;
 pub mod gauges;
