@@ -95,6 +95,19 @@ enum AccountCommand {
         /// E-mail address of the account
         email: Email,
     },
+    /// Disable an account now, and erase it with all its data after seven days
+    ///
+    /// Until then, `account restore` brings it back. Afterwards nothing of it is in the service, and its
+    /// address is free. Segments of the journal keep it until they are removed, and backups until they are.
+    Delete {
+        /// E-mail address of the account
+        email: Email,
+    },
+    /// Keep an account that was to be deleted; its keys work again
+    Restore {
+        /// E-mail address of the account
+        email: Email,
+    },
 }
 
 /// Runs `dropdex account` on the data folder `data_dir`.
@@ -161,6 +174,8 @@ fn admin_command(command: AccountCommand, input: &mut dyn Read) -> anyhow::Resul
         }
         AccountCommand::ResetUsage { email, .. } => AdminCommand::ResetUsage { email },
         AccountCommand::Disable { email } => AdminCommand::Disable { email },
+        AccountCommand::Delete { email } => AdminCommand::Delete { email },
+        AccountCommand::Restore { email } => AdminCommand::RestoreAccount { email },
     })
 }
 
@@ -212,6 +227,13 @@ fn print(
         (AdminCommand::Disable { email }, AdminReply::Done) => {
             writeln!(output, "{email} is disabled; its key no longer works")?;
         }
+        (AdminCommand::Delete { email }, AdminReply::Leaving { at }) => {
+            writeln!(output, "{email} is disabled, and is erased on {at}")?;
+            writeln!(notes, "until then, `dropdex account restore {email}` keeps it")?;
+        }
+        (AdminCommand::RestoreAccount { email }, AdminReply::Done) => {
+            writeln!(output, "{email} is kept; its keys work again")?;
+        }
         (AdminCommand::SetPassword { email, .. }, AdminReply::Done) => {
             writeln!(output, "{email} has a new password; it is logged out everywhere")?;
         }
@@ -235,7 +257,11 @@ fn print_table(accounts: &[AccountSummary], output: &mut dyn Write) -> io::Resul
         "ID", "EMAIL"
     )?;
     for account in accounts {
-        let state = if account.disabled { "disabled" } else { "active" };
+        let state = match account.erase_at {
+            Some(_) => "deleted",
+            None if account.disabled => "disabled",
+            None => "active",
+        };
         let key = account.key_last4.as_ref().map_or("-".into(), |last4| format!("ddx_…{last4}"));
         writeln!(
             output,

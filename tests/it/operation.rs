@@ -58,6 +58,54 @@ fn log_ins_keys_and_changes_of_accounts_are_in_the_security_log() {
 }
 
 #[test]
+fn a_deleted_account_is_erased_after_seven_days() {
+    let site = Site::with_a_name_of_each_kind();
+    let key = site.account("ann@example.com", "api");
+    let other = site.account("bob@example.com", "api");
+    let server = site.serve(TODAY);
+    let status = |key: &str| server.client_with(key).get("/api/v1/watchlist").status;
+    let body = serde_json::json!({ "domainName": "kept-by-ann.org" });
+    assert_eq!(server.client_with(&key).send("POST", "/api/v1/watchlist", &body).status, 201);
+    let account = |command: &str| site.ok(&["account", command, "ann@example.com"]);
+    assert!(account("delete").contains("is erased on 2026-03-22"));
+    assert_eq!([status(&key), status(&other)], [401, 200]);
+    assert!(site.ok(&["account", "list"]).contains("deleted"));
+    site.run(&["account", "key", "ann@example.com"]).assert_failed(1, &["account restore"]);
+    account("restore");
+    assert_eq!(status(&key), 200);
+    account("delete");
+    let log = server.stop();
+    assert!(log.contains("event=account_restored email=ann@example.com"), "{log}");
+
+    // A day early, then a day late.
+    let server = site.serve("2026-03-21");
+    assert!(site.ok(&["account", "list"]).contains("ann@example.com"));
+    drop(server);
+    let server = site.serve("2026-03-23");
+    wait::until(SOON, "the account is erased", || {
+        !site.ok(&["account", "list"]).contains("ann@example.com")
+    });
+    assert_eq!(server.client_with(&key).get("/api/v1/watchlist").status, 401);
+    assert_eq!(server.client_with(&other).get("/api/v1/watchlist").status, 200);
+    server.logged("event=account_erased");
+    site.run(&["account", "restore", "ann@example.com"]).assert_failed(1, &["no account"]);
+    // A journal that begins with a backup has nothing of the account.
+    let backup = site.lists().join("after.ddx").to_str().expect("UTF-8").to_owned();
+    site.ok(&["journal", "backup", &backup]);
+    let compact = Site::new();
+    compact.ok(&["journal", "restore", &backup]);
+    let journal = fs::read_dir(compact.data().join("journal")).expect("a folder");
+    for file in journal.map(|it| it.expect("an entry").path()).filter(|path| path.is_file()) {
+        let bytes = fs::read(&file).expect("readable");
+        for trace in ["ann@example", "kept-by-ann"] {
+            let is_there = bytes.windows(trace.len()).any(|it| it == trace.as_bytes());
+            assert!(!is_there, "{trace} is in {}", file.display());
+        }
+    }
+    site.ok(&["account", "add", "ann@example.com", "--plan", "free"]);
+}
+
+#[test]
 fn a_json_log_contains_only_json_and_begins_with_the_version() {
     let site = Site::with_a_name_of_each_kind();
     let server = site.serve_with(&["--today", TODAY, "--log-json"]);
