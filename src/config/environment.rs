@@ -10,7 +10,7 @@ pub const PREFIX: &str = "DROPDEX_";
 const SEPARATOR: &str = "__";
 
 /// Names at the top level of the settings file.
-pub const TOP: [&str; 31] = [
+pub const TOP: [&str; 32] = [
     "data",
     "index",
     "inbox",
