@@ -412,13 +412,21 @@ fn source(view: &View, now: DateTime<Utc>, findings: &mut Findings) {
 
 fn backups(config: &Config, findings: &mut Findings) {
     const CHECK: &str = "backup";
-    const DAYS_MAX: i64 = 2;
+    let (max, advice) = match &config.backup {
+        Some(backup) => (
+            backup.schedule.interval() * 2,
+            "see the log of the server for the reason, and try `dropdex backup now`",
+        ),
+        None => (
+            TimeDelta::days(2),
+            "make one with `dropdex backup FILE`, or on a schedule with `[backup]`; it works while the server runs",
+        ),
+    };
     let last = fs::read_to_string(config.site().data.join(LAST)).ok();
     let last = last.and_then(|text| text.trim().parse::<DateTime<Utc>>().ok());
-    let advice = "make one: `dropdex backup FILE`; it works while the server runs";
     match last {
         None => findings.warn(CHECK, "there was no backup yet", advice),
-        Some(at) if config.clock.now() - at > TimeDelta::days(DAYS_MAX) => {
+        Some(at) if config.clock.now() - at > max => {
             findings.warn(CHECK, format!("the last one is of {at}"), advice);
         }
         Some(at) => findings.ok(CHECK, format!("the last one is of {at}")),
