@@ -220,8 +220,8 @@ fn packaged_settings_are_valid_also_with_every_example() {
 
 #[test]
 fn examples_name_the_image_of_this_version() {
-    let image = concat!("image: dropdex:", env!("CARGO_PKG_VERSION"), "\n");
-    for file in ["data/packaging/compose.yaml", "data/packaging/kubernetes.yaml"] {
+    let image = concat!("dropdex:", env!("CARGO_PKG_VERSION"), "\n");
+    for file in ["data/packaging/compose.yaml", "data/packaging/kubernetes.yaml", "README.md"] {
         assert!(read(file).contains(image), "{file}");
     }
 }
