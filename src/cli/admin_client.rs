@@ -134,6 +134,18 @@ pub fn run_task(task: Task, local: &Local, config: &Config) -> anyhow::Result<Ou
     Ok(run::run(&Request { site: config.site(), task }, &Terminal::new()))
 }
 
+/// Returns the error to end with after this outcome, with its exit code.
+///
+/// # Errors
+/// The work failed, or a list was refused.
+pub fn end(outcome: &Outcome) -> anyhow::Result<()> {
+    let Some(error) = outcome.error() else { return Ok(()) };
+    if outcome.failure.as_ref().is_some_and(|failure| failure.is_full) {
+        return Err(ExitWith::new(exit::DISK_FULL, error).into());
+    }
+    bail!(error.to_owned())
+}
+
 /// Returns the server's outcome; `None` if no server is running or it cannot read one of the files.
 fn run_in_server(task: &Task, config: &Config) -> anyhow::Result<Option<Outcome>> {
     let Site { index, clock, .. } = config.site();

@@ -7,13 +7,13 @@ use std::fs::{self, File};
 use std::io::{self, Read, stdin};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use clap::Args;
 use serde::Serialize;
 use tempfile::TempDir;
 
-use crate::cli::admin_client::{Local, run_task};
+use crate::cli::admin_client::{Local, end, run_task};
 use crate::cli::{WrongUsage, print_json};
 use crate::config::Config;
 use crate::feeds::{self, Format};
@@ -124,7 +124,7 @@ pub fn run(args: IngestArgs, config: &Config) -> anyhow::Result<()> {
     if outcome.error().is_none() || outcome.added().next().is_some() && is_built {
         print_json(&IngestSummary::new(&outcome))?;
     }
-    outcome.error().map_or(Ok(()), |error| bail!(error.to_owned()))
+    end(&outcome)
 }
 
 /// Copies of streams, because a list is read more than once, and by other processes too. The copies

@@ -1,9 +1,8 @@
 //! `dropdex rebuild`: builds a new generation from the corpus.
 
-use anyhow::bail;
 use clap::Args;
 
-use crate::cli::admin_client::{Local, run_task};
+use crate::cli::admin_client::{Local, end, run_task};
 use crate::cli::print_json;
 use crate::config::Config;
 use crate::intake::request::{Rebuild, Task};
@@ -29,9 +28,7 @@ pub struct RebuildArgs {
 pub fn run(args: &RebuildArgs, config: &Config) -> anyhow::Result<()> {
     let task = Rebuild { compact: args.compact, only_if_behind: false };
     let outcome = run_task(Task::Rebuild(task), &args.local, config)?;
-    if let Some(error) = outcome.error() {
-        bail!(error.to_owned());
-    }
+    end(&outcome)?;
     if let Some(manifest) = outcome.generation {
         print_json(&serde_json::json!({
             "generation": manifest.generation.to_string(),

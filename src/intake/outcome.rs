@@ -59,6 +59,8 @@ pub struct Failure {
     /// Whether the cause lies outside the list and is temporary, such as another ingest or a full
     /// disk.
     pub is_transient: bool,
+    /// Whether the disk is full.
+    pub is_full: bool,
     /// One line: the error and its causes.
     pub message: String,
 }
@@ -86,7 +88,8 @@ impl Outcome {
     /// Creates the result of a request that could not be started, for a temporary cause.
     pub fn failed(err: &anyhow::Error) -> Outcome {
         let message = one_line(err.as_ref());
-        let failure = Failure { step: Step::Ingest, is_transient: true, message };
+        let step = Step::Ingest;
+        let failure = Failure { step, is_transient: true, is_full: false, message };
         Outcome { failure: Some(failure), ..Outcome::default() }
     }
 

@@ -1,5 +1,6 @@
 //! Runs requests in the calling process: from files to corpus to generation.
 
+use std::error::Error;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -58,6 +59,7 @@ pub fn run(request: &Request, observer: &dyn Observer) -> Outcome {
     work.outcome.failure = done.err().map(|err| Failure {
         step: work.step,
         is_transient: is_transient(&err),
+        is_full: lacks_space(&err),
         message: one_line(err.as_ref()),
     });
     work.outcome.seconds = (started.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
@@ -88,11 +90,18 @@ fn is_refusal(err: &anyhow::Error) -> bool {
 
 /// Whether the cause lies outside the list and is temporary.
 fn is_transient(err: &anyhow::Error) -> bool {
-    err.chain().any(|cause| {
+    let is_busy = |cause: &(dyn Error + 'static)| {
         cause.is::<Changed>()
-            || cause.downcast_ref().is_some_and(is_full)
             || matches!(cause.downcast_ref(), Some(CorpusError::Busy(_)))
-            || matches!(cause.downcast_ref(), Some(BuildError::Busy(_) | BuildError::NoRoom(_)))
+            || matches!(cause.downcast_ref(), Some(BuildError::Busy(_)))
+    };
+    lacks_space(err) || err.chain().any(is_busy)
+}
+
+fn lacks_space(err: &anyhow::Error) -> bool {
+    err.chain().any(|cause| {
+        cause.downcast_ref().is_some_and(is_full)
+            || matches!(cause.downcast_ref(), Some(BuildError::NoRoom(_)))
     })
 }
 

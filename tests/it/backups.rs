@@ -16,7 +16,7 @@ const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/back
 /// Public key of `age-key.txt`.
 const RECIPIENT: &str = "age1ddh09gnkf8ku4f8gm4y5ra4we5l903t0ky0q3gsjecyqxm35dakqc45g0d";
 /// Deadline of a backup of little data.
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(180);
 
 fn key_file() -> String {
     format!("{FIXTURES}/age-key.txt")

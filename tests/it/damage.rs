@@ -334,12 +334,12 @@ fn too_little_space_to_merge_batches_does_not_stop_a_build() {
     assert_eq!(built.code, Some(0), "{built}");
     assert!(built.stderr.contains("compaction failed"), "{built}");
     // An explicit rebuild reports the lack of space, and the draft is removed.
-    on_it(&["rebuild", "--local", "--compact"]).assert_failed(1, &["no space left"]);
+    on_it(&["rebuild", "--local", "--compact"]).assert_failed(13, &["no space left"]);
     assert_eq!(leftovers(&corpus), [] as [&str; 0]);
     // A list for which there is no space leaves no files either.
     let long = site.write("long.csv", list("longer", 20_000));
     on_it(&["ingest", "--no-rebuild", long.to_str().expect("UTF-8")])
-        .assert_failed(1, &["no space left"]);
+        .assert_failed(13, &["no space left"]);
     assert_eq!(leftovers(&corpus), [] as [&str; 0]);
     drop(file);
     fs::remove_file(&filler).expect("removed");
@@ -397,7 +397,7 @@ fn a_build_in_little_memory_leaves_nothing_behind() {
         done.store(true, Ordering::Relaxed);
         failed
     });
-    assert!(failed.code == Some(1) && !failed.stderr.contains("panicked"), "{failed}");
+    assert!(failed.code == Some(13) && !failed.stderr.contains("panicked"), "{failed}");
     assert_eq!(leftovers(&index), [] as [&str; 0]);
     assert_eq!(opened(&index), before);
     fs::remove_file(&filler).expect("removed");
@@ -481,7 +481,7 @@ fn a_disk_that_fills_during_a_build_keeps_the_old_index() {
     // A rebuild without enough space does not begin.
     let filler = disk.join("filler");
     fill(&filler);
-    rebuild().assert_failed(1, &["MB free", "free some space"]);
+    rebuild().assert_failed(13, &["MB free", "free some space"]);
     fs::remove_file(&filler).expect("removed");
     let last = rebuild();
     assert_eq!(last.code, Some(0), "{last}");

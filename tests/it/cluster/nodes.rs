@@ -596,7 +596,7 @@ fn an_invalid_node_name_is_refused() {
         let settings =
             format!("node = {}\n[cluster]\nservers = [\"nats://127.0.0.1:9\"]\n", json!(name));
         let config = site.settings(&settings);
-        site.run(&["serve", "--config", &config]).assert_failed(1, &["node"]);
+        site.run(&["serve", "--config", &config]).assert_failed(10, &["node"]);
     }
 }
 
