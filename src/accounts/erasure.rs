@@ -3,9 +3,14 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::admin::{CommandError, Refusal};
+use super::decide::Decided;
 use super::email::Email;
+use super::error::WriteError;
 use super::event::Event;
-use super::store::Store;
+use super::hashing::Attempt;
+use super::sessions::still_has;
+use super::store::{Caller, Store};
+use crate::vocab::secret::Secret;
 use crate::vocab::time::UnixMs;
 
 /// Time from the request to the erasure.
@@ -27,6 +32,38 @@ impl Store {
             None => Ok(vec![Event::ErasureAsked { account: account.id, at: Some(at) }]),
         })?;
         Ok(at)
+    }
+
+    /// Disables the caller's account, to be erased after [`GRACE`], if the password is right. Returns the time of the
+    /// erasure; `None` for a wrong password.
+    ///
+    /// # Errors
+    /// [`WriteError::Conflict`]: the owner of the server cannot leave it. [`WriteError::Overloaded`],
+    /// [`WriteError::Journal`].
+    pub async fn leave(
+        &self,
+        caller: &Caller,
+        password: Secret,
+        attempt: Attempt,
+        now: DateTime<Utc>,
+    ) -> Result<Option<UnixMs>, WriteError> {
+        let (is_owner, hash) = {
+            let state = self.state();
+            let account = state.account(caller.account);
+            let hash = account.and_then(|account| account.password.clone());
+            (state.owner == Some(caller.account), hash)
+        };
+        if is_owner {
+            return Err(WriteError::Conflict("the owner of a server cannot leave it".to_owned()));
+        }
+        let Some(verified) = self.verify(hash, password, attempt).await? else { return Ok(None) };
+        let at = UnixMs::from_instant(now + GRACE);
+        self.write(caller, |account, _| {
+            let is_allowed = still_has(account, &verified);
+            let asked = Event::ErasureAsked { account: account.id, at: Some(at) };
+            Ok(Decided::new(is_allowed.then_some(asked), is_allowed.then_some(at)))
+        })
+        .await
     }
 
     /// Keeps an account that was to be erased. Its keys and feeds work again. Durable when it returns.

@@ -39,6 +39,28 @@ pub enum PasswordChange {
     WrongPassword,
 }
 
+/// The outcome of a log-in.
+pub enum LogIn {
+    /// A session began.
+    Begun(Token),
+    /// The account is no longer to be erased, and a session began.
+    Restored(Token),
+    /// The password is right, but the account is to be erased at this time. No session began.
+    Leaving(UnixMs),
+    /// The password is wrong, or the account cannot be logged in to.
+    Refused,
+}
+
+impl LogIn {
+    /// Returns the token of the session; `None` if none began.
+    pub fn token(self) -> Option<Token> {
+        match self {
+            LogIn::Begun(token) | LogIn::Restored(token) => Some(token),
+            LogIn::Leaving(_) | LogIn::Refused => None,
+        }
+    }
+}
+
 impl Store {
     /// Returns the owner of a session, if it is valid at `now`. Only some uses are recorded, and
     /// the caller does not wait for the record.
@@ -101,9 +123,9 @@ impl Store {
         Ok(true)
     }
 
-    /// Begins a session if the password is right. Returns `None`, after the same amount of work,
-    /// for a wrong password, an unknown address, an account without a password or a disabled
-    /// account.
+    /// Begins a session if the password is right. Refuses, after the same amount of work, a wrong
+    /// password, an unknown address, an account without a password and an account that is disabled
+    /// permanently.
     ///
     /// # Errors
     /// [`WriteError::Overloaded`], [`WriteError::Journal`].
@@ -114,26 +136,60 @@ impl Store {
         life: SessionLife,
         attempt: Attempt,
         now: DateTime<Utc>,
-    ) -> Result<Option<Token>, WriteError> {
+    ) -> Result<LogIn, WriteError> {
+        self.begin_session(email, password, life, attempt, now, false).await
+    }
+
+    /// As [`Store::log_in`], but keeps an account that was to be erased.
+    ///
+    /// # Errors
+    /// The errors of [`Store::log_in`].
+    pub async fn restore_and_log_in(
+        &self,
+        email: &Email,
+        password: Secret,
+        life: SessionLife,
+        attempt: Attempt,
+        now: DateTime<Utc>,
+    ) -> Result<LogIn, WriteError> {
+        self.begin_session(email, password, life, attempt, now, true).await
+    }
+
+    async fn begin_session(
+        &self,
+        email: &Email,
+        password: Secret,
+        life: SessionLife,
+        attempt: Attempt,
+        now: DateTime<Utc>,
+        restores: bool,
+    ) -> Result<LogIn, WriteError> {
         let found = {
             let state = self.state();
             state.by_email(email).map(|account| (account.id, account.password.clone()))
         };
         let (id, hash) = found.unzip();
         let Some(verified) = self.verify(hash.flatten(), password, attempt).await? else {
-            return Ok(None);
+            return Ok(LogIn::Refused);
         };
-        let Some(id) = id else { return Ok(None) };
+        let Some(id) = id else { return Ok(LogIn::Refused) };
         let token = Token::generate().map_err(WriteError::Random)?;
         let (digest, at) = (token.digest(), UnixMs::from_instant(now));
-        let has_begun = self
-            .write_to(id, |account, _| {
-                let is_allowed = still_has(account, &verified);
-                let began = Event::SessionBegan { account: id, digest, at, life };
-                Ok(Decided::new(is_allowed.then_some(began), is_allowed))
+        self.write_to(id, |account, _| {
+            if account.disabled || account.password.as_ref() != Some(&verified) {
+                return Ok(Decided::new([], LogIn::Refused));
+            }
+            let began = Event::SessionBegan { account: id, digest, at, life };
+            Ok(match account.erase_at {
+                None => Decided::new([began], LogIn::Begun(token)),
+                Some(_) if restores => {
+                    let kept = Event::ErasureAsked { account: id, at: None };
+                    Decided::new([kept, began], LogIn::Restored(token))
+                }
+                Some(at) => Decided::new([], LogIn::Leaving(at)),
             })
-            .await?;
-        Ok(has_begun.then_some(token))
+        })
+        .await
     }
 
     /// Records the browser of a new session, without waiting for the record.
@@ -277,7 +333,7 @@ impl Store {
 
     /// Returns `hash` if the password matches it. Without a hash, this does the same amount of
     /// work.
-    async fn verify(
+    pub(super) async fn verify(
         &self,
         hash: Option<PasswordHash>,
         password: Secret,
@@ -302,6 +358,6 @@ fn seal_of(account: &Account) -> PasswordSeal {
 
 /// Returns true if the verified password is still that of the account, and the account is still
 /// enabled. Either may have changed while the password was being hashed.
-fn still_has(account: &Account, verified: &PasswordHash) -> bool {
+pub(super) fn still_has(account: &Account, verified: &PasswordHash) -> bool {
     !account.is_disabled() && account.password.as_ref() == Some(verified)
 }

@@ -111,6 +111,7 @@ async fn fill_account(store: &Store, number: usize) {
         .log_in(&email, secret, SessionLife::Short, Attempt::FIRST_VISIT, now())
         .await
         .expect("written")
+        .token()
         .expect("a session");
     let caller = store.person(&token, now()).expect("a session").caller;
     let name = |kind: &str, at: usize| {

@@ -140,7 +140,7 @@ fn an_unverified_address_has_little_room_until_it_is_verified() {
     assert!(world.wait(added).expect("written"));
     let token =
         world.wait(world.store.log_in(&address, secret, SessionLife::Short, ATTEMPT, noon()));
-    let token = token.expect("written").expect("a session");
+    let token = token.expect("written").token().expect("a session");
     let new = world.store.person(&token, noon()).expect("a session").caller;
     let (ids, refused) = world.fill(&new);
     assert_eq!(ids.len(), 6);

@@ -35,6 +35,7 @@ impl World {
             now,
         ))
         .expect("written")
+        .token()
     }
 
     fn ask_link(&self, caller: &Caller, now: DateTime<Utc>) -> VerificationLink {

@@ -9,9 +9,9 @@ use serde::Deserialize;
 
 use crate::Web;
 use crate::account::{SIGNED_UP, SignUps, form_page, mail, too_many, wait_text};
-use crate::accounts::{Email, SessionLife, Token};
+use crate::accounts::{Email, LogIn, SessionLife, Token};
 use crate::browser_name;
-use crate::components::query;
+use crate::components::{date, query};
 use crate::edge::session;
 use crate::error::PageError;
 use crate::field::Field;
@@ -22,6 +22,7 @@ use crate::peer::Peer;
 use crate::service::error::ApiError;
 use crate::telemetry::security::{self, SecurityEvent};
 use crate::viewer::Viewer;
+use crate::vocab::day::Day;
 use crate::vocab::secret::Secret;
 
 /// The same message for a wrong password, an unknown address and a disabled account, so that it
@@ -42,6 +43,9 @@ pub struct Credentials {
     /// `yes`: keep me signed in.
     #[serde(default)]
     pub keep: String,
+    /// `yes`: keep an account that is to be erased.
+    #[serde(default)]
+    pub restore: String,
 }
 
 /// `GET /login`: the form. Redirects visitors who are already logged in.
@@ -85,11 +89,31 @@ pub async fn log_in(
     };
     let life = if is_kept { SessionLife::Kept } else { SessionLife::Short };
     let (store, typed) = (&web.app.store, sent.password.clone());
-    let logged_in = store.log_in(&email, typed, life, attempt, viewer.now.0).await?;
-    let Some(token) = logged_in else {
-        security::record(SecurityEvent::LogInFailed, email.as_str());
-        // The account may already exist on other nodes.
-        return if store.was_caught_up() { Ok(refused()) } else { Err(ApiError::Unread.into()) };
+    let now = viewer.now.0;
+    let logged_in = match &*sent.restore {
+        "yes" => store.restore_and_log_in(&email, typed, life, attempt, now).await?,
+        _ => store.log_in(&email, typed, life, attempt, now).await?,
+    };
+    let token = match logged_in {
+        LogIn::Begun(token) => token,
+        LogIn::Restored(token) => {
+            security::record(SecurityEvent::AccountRestored, email.as_str());
+            token
+        }
+        LogIn::Leaving(until) => {
+            let offer =
+                restore_form(&email, is_kept, Day::nearest(until.instant()), Day::nearest(now));
+            return Ok(form_page(&viewer, "Restore your account", &offer).into_response());
+        }
+        LogIn::Refused => {
+            security::record(SecurityEvent::LogInFailed, email.as_str());
+            // The account may already exist on other nodes.
+            return if store.was_caught_up() {
+                Ok(refused())
+            } else {
+                Err(ApiError::Unread.into())
+            };
+        }
     };
     security::record(SecurityEvent::LogIn, email.as_str());
     web.throttle.remember(peer, &email);
@@ -127,6 +151,22 @@ pub async fn log_out(
     }
     let jar = CookieJar::new().add(session::removal(web.app.site.cookie));
     Ok((jar, LOGGED_OUT.at("/login")).into_response())
+}
+
+/// Renders the form that restores an account. It asks for the password again, because no session began.
+fn restore_form(email: &Email, is_kept: bool, until: Day, today: Day) -> Markup {
+    html! {
+        form.panel method="post" action="/login" {
+            p { "This account was deleted, and will be erased with all its data on " (date(until, today)) "." }
+            p { "Enter your password again to restore it. Your keys and feeds will work again." }
+            input type="hidden" name="restore" value="yes";
+            @if is_kept { input type="hidden" name="keep" value="yes"; }
+            input type="email" name="email" value=(email) autocomplete="username" readonly hidden;
+            (Field::password("password", "Password", None))
+            button type="submit" { "Restore account" }
+        }
+        p { a href="/" { "Leave it deleted" } }
+    }
 }
 
 /// Renders the page for a browser that lacks the cookie of an owner without a password.

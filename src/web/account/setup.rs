@@ -273,7 +273,7 @@ async fn open(
     };
     security::record(SecurityEvent::SignUp, email.as_str());
     let life = SessionLife::Short;
-    match store.log_in(&email, Secret::new(typed.to_owned()), life, first, now).await? {
+    match store.log_in(&email, Secret::new(typed.to_owned()), life, first, now).await?.token() {
         Some(token) => Ok(Some(begin(web, headers, &token, life, to).await?)),
         None => Ok(Some(Redirect::to("/login").into_response())),
     }

@@ -135,7 +135,7 @@ pub async fn start(
     }
     security::record(SecurityEvent::SignUp, email.as_str());
     web.throttle.remember(peer, &email);
-    match store.log_in(&email, sent.password, SessionLife::Short, attempt, now).await? {
+    match store.log_in(&email, sent.password, SessionLife::Short, attempt, now).await?.token() {
         Some(token) => begin(&web, &headers, &token, SessionLife::Short, "/").await,
         None => Ok(SIGNED_UP.at("/login").into_response()),
     }

@@ -179,7 +179,8 @@ pub async fn start(
     let Some(email) = web.app.store.add_owner(None, Some(password), first, now).await? else {
         return Err(ApiError::NotFound.into());
     };
-    match web.app.store.log_in(&email, sent.password, SessionLife::Short, first, now).await? {
+    match web.app.store.log_in(&email, sent.password, SessionLife::Short, first, now).await?.token()
+    {
         Some(token) => begin(&web, &headers, &token, SessionLife::Short, "/").await,
         None => Ok(Redirect::to("/login").into_response()),
     }

@@ -105,7 +105,7 @@ fn start() -> Service {
         Attempt::FIRST_VISIT,
         clock.now(),
     ));
-    let token = token.expect("a log-in is attempted").expect("the password is right");
+    let token = token.expect("a log-in is attempted").token().expect("the password is right");
     let (_, changes) = app::open_changes(&config).expect("a log opens");
     let live = Arc::new(LiveIndex::new(Arc::new(index)));
     let app = app::build(&config, live, store, changes, None).expect("the settings are valid");

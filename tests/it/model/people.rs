@@ -119,7 +119,7 @@ impl Run {
         let email = self.email(at);
         let done = self.store();
         let done = done.log_in(&email, typed, life, Attempt::FIRST_VISIT, self.now);
-        let token = self.runtime.block_on(done).expect("written");
+        let token = self.runtime.block_on(done).expect("written").token();
         let account = &mut self.model[at];
         let may = is_right && account.people.has_password && !account.shut;
         assert_eq!(token.is_some(), may);
