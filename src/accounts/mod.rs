@@ -100,7 +100,7 @@ pub use imports::{FileClaim, FileSale, Import};
 pub use keys::{ApiKey, IssuedKey};
 pub use matches::{MatchableRule, RuleMatch};
 pub use password::{Password, PasswordError, PasswordHash, PasswordSeal};
-pub use profile::{Profile, VerificationLink};
+pub use profile::{AccountCopy, Profile, VerificationLink};
 pub use quota::{Allowance, Counter};
 pub use rules::{ChangedRule, NewRule, RulePatch};
 pub use sample::{SampleDraw, SampleTarget};

@@ -1,11 +1,15 @@
 //! The owner's view of an account: profile, API key, verification of the address, default chat.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 
+use super::data::UserData;
 use super::data::access::{
     Address, LINK_AGE_MAX, LINK_PAUSE, LINKS_PER_DAY_MAX, Session, is_younger,
 };
 use super::data::account::Account;
+use super::data::feeds::Feed;
 use super::data::keys::Key;
 use super::data::money::MoneySettings;
 use super::data::rules::{Channel, Rule};
@@ -57,7 +61,31 @@ pub struct Profile {
     pub resets_at: DateTime<Utc>,
 }
 
+/// An account with all its data, at one moment.
+#[derive(Clone, Debug)]
+pub struct AccountCopy {
+    pub profile: Profile,
+    /// When it is erased; `None` unless it was deleted.
+    pub erase_at: Option<UnixMs>,
+    /// Feeds, oldest first.
+    pub feeds: Vec<Feed>,
+    pub data: Arc<UserData>,
+}
+
 impl Store {
+    /// Returns a copy of the account with this address, which may be disabled; `None` if there is none.
+    pub fn copy_of(&self, email: &Email, now: DateTime<Utc>) -> Option<AccountCopy> {
+        let today = self.day(now);
+        let state = self.state();
+        let account = state.by_email(email)?;
+        Some(AccountCopy {
+            profile: Profile::new(account, today, UnixMs::from_instant(now)),
+            erase_at: account.erase_at,
+            feeds: account.access.feeds.iter().copied().collect(),
+            data: Arc::clone(&account.data),
+        })
+    }
+
     /// Returns the profile of the caller's account; `None` if the account does not exist.
     pub fn profile(&self, caller: &Caller, now: DateTime<Utc>) -> Option<Profile> {
         let today = self.day(now);

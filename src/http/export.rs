@@ -39,15 +39,15 @@ use crate::vocab::tag::Tag;
 
 const LIMITS: Limits = Limits { default: EXPORT_ROWS_MAX, max: EXPORT_ROWS_MAX };
 /// Header line of the watchlist export.
-const WATCHLIST_HEADER: &str = "domain,source,stage,drop_date,dqs,rdap_state,rdap_verified_at,added_at,release_date,tags,\
+pub const WATCHLIST_HEADER: &str = "domain,source,stage,drop_date,dqs,rdap_state,rdap_verified_at,added_at,release_date,tags,\
      max_bid_usd,venue,note,release_at,release_certainty,release_window_minutes\r\n";
 /// Header line of the portfolio export.
-const PORTFOLIO_HEADER: &str = "id,domain,tld,status,registrar,acquired_price_usd,\
+pub const PORTFOLIO_HEADER: &str = "id,domain,tld,status,registrar,acquired_price_usd,\
     resale_price_usd,sold_at,reported_at,updated_at,user_notes,bid_usd,venue,renews_on,renewal_usd,\
     other_acquired_price,other_resale_price,other_bid,other_renewal,commission,sold_venue\r\n";
 
 /// Writes one row of the watchlist export.
-fn write_watch(row: &WatchRow, out: &mut impl Write) -> io::Result<()> {
+pub fn write_watch(row: &WatchRow, out: &mut impl Write) -> io::Result<()> {
     let (name, source, added_at) = (row.name(), row.source(), row.added_at());
     let (stage, drop_date) = (cell(row.stage()), cell(row.latest_drop()));
     let (state, seen_at) = row.rdap().unzip();
@@ -66,7 +66,7 @@ fn write_watch(row: &WatchRow, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Writes one row of the portfolio export.
-fn write_claim(claim: &Claim, out: &mut impl Write) -> io::Result<()> {
+pub fn write_claim(claim: &Claim, out: &mut impl Write) -> io::Result<()> {
     let (domain, tld, status) = (&claim.domain, claim.domain.tld(), claim.status);
     let registrar = user_cell(claim.registrar.as_deref().unwrap_or_default());
     let (acquired, resale) = (cell(claim.acquired_price), cell(claim.resale_price));

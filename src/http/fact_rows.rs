@@ -152,16 +152,18 @@ pub fn push_fact_columns(name: &str, facts: &ShownFacts, is_first: bool, out: &m
     let mut before = if is_first { "" } else { "," };
     for value in facts.of(name) {
         push(out, before);
-        match value.map(|value| value.value) {
-            None => {}
-            Some(Value::Money { cents, .. }) => {
-                push(out, &format!("{}.{:02}", cents / 100, cents % 100));
-            }
-            Some(Value::AtLeast { low }) => push(out, &format!("{low}+")),
-            Some(Value::Enum(text) | Value::Text(text)) => push(out, &user_cell(&text)),
-            Some(value) => push(out, &cell(Some(value))),
-        }
+        push(out, &fact_cell(value.map(|value| value.value)));
         before = ",";
     }
     push(out, "\r\n");
+}
+
+/// Returns the cell of a value, empty for `None`.
+pub fn fact_cell(value: Option<Value>) -> String {
+    match value {
+        Some(Value::Money { cents, .. }) => format!("{}.{:02}", cents / 100, cents % 100),
+        Some(Value::AtLeast { low }) => format!("{low}+"),
+        Some(Value::Enum(text) | Value::Text(text)) => user_cell(&text).into_owned(),
+        value => cell(value),
+    }
 }

@@ -4,6 +4,7 @@
 mod atom;
 mod calendar;
 
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use axum::extract::rejection::PathRejection;
@@ -17,6 +18,7 @@ use utoipa::ToSchema;
 
 use crate::accounts::{Caller, Feed, FeedOf, Token, UserData};
 use crate::body::{JsonInteger, PostBody};
+use crate::edge::csv::cell;
 use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
 use crate::edge::home::Home;
@@ -108,6 +110,19 @@ pub struct FeedResponse {
     created_on: Day,
 }
 
+impl FeedResponse {
+    pub fn new(feed: &Feed) -> FeedResponse {
+        let (search_id, rule_id) = ids_of(feed.of);
+        FeedResponse { search_id, rule_id, created_on: feed.created }
+    }
+
+    /// Writes the feed as a line of CSV.
+    pub fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
+        let FeedResponse { search_id, rule_id, created_on } = self;
+        write!(out, "{},{},{created_on}\r\n", cell(*search_id), cell(*rule_id))
+    }
+}
+
 /// The feeds of the account.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Feeds)]
@@ -140,11 +155,7 @@ pub async fn list_feeds(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
 ) -> Json<FeedList> {
-    let shown = |feed: &Feed| {
-        let (search_id, rule_id) = ids_of(feed.of);
-        FeedResponse { search_id, rule_id, created_on: feed.created }
-    };
-    let feeds: Vec<_> = app.store.feeds(&caller).iter().map(shown).collect();
+    let feeds: Vec<_> = app.store.feeds(&caller).iter().map(FeedResponse::new).collect();
     Json(FeedList { count: feeds.len(), feeds })
 }
 

@@ -2,6 +2,7 @@
 //! documentation. Use cases are in `service`, statuses in `edge`.
 
 pub mod account;
+pub mod account_data;
 pub mod alerts;
 pub mod appraise;
 pub mod archive;
@@ -66,13 +67,17 @@ pub fn description() -> Description {
     Description { operations: operations::OPERATIONS, document: operations::document }
 }
 
-/// The routes of the API and of the tools for agents, without a fallback for unknown paths.
+/// The routes of the API, of the tools for agents and of the download of an account, without a fallback for unknown paths.
 pub fn router(app: App) -> Router {
     let api = operations::router(app.clone());
-    api.clone().merge(mcp::router(app, api))
+    let download = account_data::router(app.clone());
+    api.clone().merge(mcp::router(app, api)).merge(download)
 }
 
 /// Attributes of the routes of [`router`].
 pub fn routes() -> impl Iterator<Item = Route> {
-    operations::OPERATIONS.iter().map(Operation::attributes).chain([mcp::ROUTE])
+    operations::OPERATIONS
+        .iter()
+        .map(Operation::attributes)
+        .chain([mcp::ROUTE, account_data::ROUTE])
 }

@@ -41,7 +41,7 @@ const PATH: &str = "/api/v1/portfolio";
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Claim)]
-struct ClaimResponse<'a> {
+pub struct ClaimResponse<'a> {
     #[schema(value_type = u64)]
     id: ClaimId,
     #[schema(value_type = String)]
@@ -167,7 +167,7 @@ struct AttributionResponse<'a> {
 }
 
 impl<'a> ClaimResponse<'a> {
-    fn new(claim: &'a Claim) -> ClaimResponse<'a> {
+    pub fn new(claim: &'a Claim) -> ClaimResponse<'a> {
         let rule = |rule: &'a Attribution| AttributionResponse { id: rule.id, name: &rule.name };
         let (commission, sold_venue) = claim.sale_terms();
         let (percent, fee) = match commission {

@@ -33,7 +33,7 @@ const PATH: &str = "/api/v1/searches";
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = SavedSearch)]
-struct SearchResponse<'a> {
+pub struct SearchResponse<'a> {
     #[schema(value_type = u64)]
     id: SearchId,
     name: &'a str,
@@ -57,7 +57,7 @@ struct SearchResponse<'a> {
 }
 
 impl<'a> SearchResponse<'a> {
-    fn new(search: &'a SavedSearch, counts: Option<SearchCounts>) -> SearchResponse<'a> {
+    pub fn new(search: &'a SavedSearch, counts: Option<SearchCounts>) -> SearchResponse<'a> {
         let set = |name| Some(search.conditions.get(name)).filter(|value| !value.is_empty());
         let key = set("sort").and_then(|sort| sort.parse().ok()).unwrap_or(SortKey::Dqs);
         let natural = if Sort::natural(key).descending { Order::Desc } else { Order::Asc };

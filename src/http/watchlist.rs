@@ -145,7 +145,7 @@ pub struct FormerStateResponse {
 }
 
 impl<'a> WatchResponse<'a> {
-    fn new(row: &'a WatchRow) -> WatchResponse<'a> {
+    pub fn new(row: &'a WatchRow) -> WatchResponse<'a> {
         let release = row.release_time();
         WatchResponse {
             domain: row.name(),

@@ -196,9 +196,23 @@ impl WatchRow {
         store: &Store,
         as_of: AsOf,
     ) -> Vec<WatchRow> {
+        WatchRow::joined(entries, owned, store, |name| index.facts(name, as_of))
+    }
+
+    /// Returns the watchlist of the account without what an index says about the names.
+    pub fn without_index(owned: &UserData, store: &Store) -> Vec<WatchRow> {
+        WatchRow::joined(owned.watches().collect(), owned, store, |_| None)
+    }
+
+    fn joined(
+        entries: Vec<WatchEntry>,
+        owned: &UserData,
+        store: &Store,
+        facts: impl Fn(&DomainName) -> Option<NameFacts>,
+    ) -> Vec<WatchRow> {
         let seen = store.observed(entries.iter().map(|entry| &entry.name));
         let row = |(entry, seen): (WatchEntry, _)| {
-            let facts = index.facts(&entry.name, as_of);
+            let facts = facts(&entry.name);
             WatchRow::of(entry, owned, facts, seen)
         };
         entries.into_iter().zip(seen).take_while(|_| !budget::spent()).map(row).collect()

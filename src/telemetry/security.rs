@@ -36,6 +36,7 @@ named_enum! {
         AccountDisabled = "account_disabled",
         AccountDeleted = "account_deleted",
         AccountRestored = "account_restored",
+        AccountExported = "account_exported",
         AccountErased = "account_erased",
         PlanSet = "plan_set",
     }

@@ -52,6 +52,15 @@ pub enum Vote {
     Down,
 }
 
+impl Vote {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Vote::Up => "up",
+            Vote::Down => "down",
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

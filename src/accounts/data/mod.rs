@@ -241,6 +241,11 @@ impl UserData {
         self.votes.get(name.as_str())
     }
 
+    /// Votes of the account, in order of names.
+    pub fn votes(&self) -> impl Iterator<Item = (&str, Vote)> {
+        self.votes.iter().map(|(name, vote)| (name.as_str(), *vote))
+    }
+
     /// Deliveries of a rule, newest first.
     pub fn deliveries(&self, rule: RuleId) -> impl Iterator<Item = &Delivery> {
         self.outbox.get(rule).into_iter().flat_map(|outbox| outbox.deliveries.iter().rev())

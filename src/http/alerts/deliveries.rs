@@ -27,7 +27,7 @@ use crate::vocab::watched_change::WatchedChange;
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Delivery)]
-struct DeliveryResponse<'a> {
+pub struct DeliveryResponse<'a> {
     /// The same in every attempt, so that receivers can deduplicate.
     #[schema(value_type = String)]
     id: DeliveryId,
@@ -56,7 +56,7 @@ struct DeliveryResponse<'a> {
 }
 
 impl<'a> DeliveryResponse<'a> {
-    fn new(delivery: &'a Delivery) -> DeliveryResponse<'a> {
+    pub fn new(delivery: &'a Delivery) -> DeliveryResponse<'a> {
         DeliveryResponse {
             id: delivery.id,
             channel: ChannelResponse::new(&delivery.channel, None),

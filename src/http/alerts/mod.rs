@@ -50,7 +50,7 @@ const RULE_US: usize = 2;
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = AlertRule)]
-struct RuleResponse<'a> {
+pub struct RuleResponse<'a> {
     #[schema(value_type = u64)]
     id: RuleId,
     name: &'a str,
@@ -69,7 +69,7 @@ struct RuleResponse<'a> {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = RuleChannel)]
-struct ChannelResponse<'a> {
+pub struct ChannelResponse<'a> {
     r#type: ChannelType<'a>,
     /// URL of a webhook; for a chat service, only its host and last four characters
     /// (`https://hooks.slack.com/…wxyz`).
@@ -125,7 +125,7 @@ struct SwitchedOffResponse {
 
 impl<'a> RuleResponse<'a> {
     /// Creates the response for a rule, with the state of its channels.
-    fn new(rule: &'a Rule, owned: &UserData) -> RuleResponse<'a> {
+    pub fn new(rule: &'a Rule, owned: &UserData) -> RuleResponse<'a> {
         RuleResponse::with(rule, |channel| owned.switched_off(rule.id, channel))
     }
 

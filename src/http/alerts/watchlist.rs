@@ -4,6 +4,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use chrono::{DateTime, Utc};
 use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -28,7 +29,7 @@ use crate::vocab::zone::Hour;
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = WatchAlerts)]
-struct WatchAlertsResponse<'a> {
+pub struct WatchAlertsResponse<'a> {
     /// False while these are the defaults. They apply to names added since watch alerts were introduced; saving
     /// settings applies them to all names.
     saved: bool,
@@ -199,24 +200,35 @@ fn shown(
     secrets: &[WebhookSecret],
     now: Now,
 ) -> Response {
-    let alerts = owned.watch_sender().alerts;
-    let off = |channel| owned.switched_off(RuleId::WATCHLIST, channel);
-    let channels = usable_channels(app, caller, owned, now).iter();
+    let channels = usable_channels(app, caller, owned, now);
     let body = OneWatchAlerts {
-        alerts: WatchAlertsResponse {
+        alerts: WatchAlertsResponse::new(owned, channels, now.0),
+        secrets: SecretResponse::all(secrets),
+    };
+    Json(body).into_response()
+}
+
+impl<'a> WatchAlertsResponse<'a> {
+    /// Creates the response for the settings of an account, of whose channels some may be usable.
+    pub fn new(
+        owned: &UserData,
+        channels: &'a [Channel],
+        now: DateTime<Utc>,
+    ) -> WatchAlertsResponse<'a> {
+        let alerts = owned.watch_sender().alerts;
+        let off = |channel| owned.switched_off(RuleId::WATCHLIST, channel);
+        WatchAlertsResponse {
             saved: owned.has_watch_sender(),
             kinds: alerts.kinds.iter().collect(),
-            channels: channels.map(|it| ChannelResponse::new(it, off(it))).collect(),
+            channels: channels.iter().map(|it| ChannelResponse::new(it, off(it))).collect(),
             digest_hour: alerts.digest.map(Hour::get),
             quiet_hours: alerts
                 .quiet
                 .map(|quiet| QuietResponse { from: quiet.from().get(), to: quiet.to().get() }),
             time_zone: alerts.zone.as_str(),
-            next_at: Timestamp(UnixMs::from_instant(alerts.due(now.0))),
-        },
-        secrets: SecretResponse::all(secrets),
-    };
-    Json(body).into_response()
+            next_at: Timestamp(UnixMs::from_instant(alerts.due(now))),
+        }
+    }
 }
 
 /// `POST /api/v1/watchlist/alerts/test`: sends a test message to every channel that is not switched off.
