@@ -1,8 +1,12 @@
 //! Operator commands, as one serialisable enum. A running server holds the store, so the CLI sends
 //! it commands over the admin socket; only without a server does the CLI run them itself.
 
+use std::io;
 use std::path::PathBuf;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -14,6 +18,7 @@ use super::error::WriteError;
 use super::event::{AddedBy, Event, Transaction};
 use super::keys::{ApiKey, IssuedKey};
 use super::password::{Password, PasswordError, PasswordHash};
+use super::profile::AccountCopy;
 use super::store::locks::AccountLock;
 use super::store::shared::Basis;
 use super::store::snapshotter::SnapshotError;
@@ -68,6 +73,10 @@ pub enum AdminCommand {
     RestoreAccount {
         email: Email,
     },
+    /// Write everything of an account to an archive.
+    ExportAccount {
+        email: Email,
+    },
     /// Reset today's allowances of an account, or of all accounts if no address is given.
     ResetUsage {
         email: Option<Email>,
@@ -105,6 +114,10 @@ pub enum AdminReply {
     /// An account will be erased at this time.
     Leaving {
         at: UnixMs,
+    },
+    /// The zip archive of an account, in base64.
+    Exported {
+        zip: String,
     },
     /// The command succeeded, or nothing had to change.
     Done,
@@ -254,18 +267,25 @@ enum AdminError {
     Append(#[from] AppendError),
     #[error(transparent)]
     Write(#[from] WriteError),
+    #[error("the archive cannot be written: {0}")]
+    Pack(io::Error),
     #[error("this server is a node of a cluster: stop it, then run this again")]
     InCluster,
     #[error("{} is not an absolute path", .0.display())]
     Relative(PathBuf),
 }
 
+/// Function that writes everything of an account to a zip archive. Its rows are those of the API, which this room does
+/// not know.
+pub type Pack = fn(&Store, &AccountCopy, DateTime<Utc>) -> io::Result<Vec<u8>>;
+
 /// Runs a command. Blocks until the effect is durable, so async code must not call it.
-pub fn execute(store: &Store, command: AdminCommand) -> AdminReply {
-    attempt(store, command).unwrap_or_else(|err| AdminReply::Refused { error: err.to_string() })
+pub fn execute(store: &Store, command: AdminCommand, pack: Pack) -> AdminReply {
+    attempt(store, command, pack)
+        .unwrap_or_else(|err| AdminReply::Refused { error: err.to_string() })
 }
 
-fn attempt(store: &Store, command: AdminCommand) -> Result<AdminReply, AdminError> {
+fn attempt(store: &Store, command: AdminCommand, pack: Pack) -> Result<AdminReply, AdminError> {
     let done = |()| AdminReply::Done;
     Ok(match command {
         AdminCommand::AddAccount { email, plan, password, invite: _ } => {
@@ -292,6 +312,13 @@ fn attempt(store: &Store, command: AdminCommand) -> Result<AdminReply, AdminErro
             AdminReply::Leaving { at: store.ask_erasure(&email, store.0.clock.now())? }
         }
         AdminCommand::RestoreAccount { email } => store.restore_account(&email).map(done)?,
+        AdminCommand::ExportAccount { email } => {
+            let now = store.0.clock.now();
+            let copy = store.copy_of(&email, now).ok_or(Refusal::NoSuchAccount(email));
+            let copy = copy.map_err(CommandError::from)?;
+            let archive = pack(store, &copy, now).map_err(AdminError::Pack)?;
+            AdminReply::Exported { zip: STANDARD.encode(archive) }
+        }
         AdminCommand::ResetUsage { email } => {
             AdminReply::Reset { accounts: store.reset_usage(email.as_ref())? }
         }

@@ -3,15 +3,20 @@
 //! Works with and without a running server: commands go to its admin socket or, without one, to the
 //! store in the data folder.
 
+use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use clap::{Args, Subcommand};
 
 use crate::accounts::admin::{AdminCommand, AdminReply};
 use crate::accounts::{AccountSummary, Email, NewKey};
 use crate::cli::admin_client;
+use crate::http::account_data::file_name;
 use crate::vocab::clock::Clock;
 use crate::vocab::limits::KEY_DAYS_MAX;
 use crate::vocab::plan::{Plan, Plans};
@@ -90,6 +95,15 @@ enum AccountCommand {
         #[arg(long)]
         all: bool,
     },
+    /// Write everything of an account to a zip archive of JSON and CSV files
+    ///
+    /// README.txt in the archive describes its files. It has no password, key or other secret.
+    Export {
+        /// E-mail address of the account
+        email: Email,
+        /// File to create; `-` is standard output [default: dropdex-EMAIL-DATE.zip]
+        file: Option<PathBuf>,
+    },
     /// Disable an account permanently; its API key stops working immediately
     Disable {
         /// E-mail address of the account
@@ -145,6 +159,12 @@ pub fn run_with(
     streams: &mut Streams<'_>,
 ) -> anyhow::Result<()> {
     let as_json = matches!(args.command, AccountCommand::List { json: true });
+    let file = match &args.command {
+        AccountCommand::Export { email, file } => {
+            Some(file.clone().unwrap_or_else(|| file_name(email, clock.now()).into()))
+        }
+        _ => None,
+    };
     let command = admin_command(args.command, streams.input)?;
     let reply = match &command {
         // Only the server has the mail settings and can verify the link.
@@ -153,7 +173,25 @@ pub fn run_with(
         }
         _ => admin_client::execute_command(&command, data_dir, plans, clock)?,
     };
-    print(&command, reply, as_json, streams)
+    match (reply, file) {
+        (AdminReply::Exported { zip }, Some(file)) => save(&zip, &file, streams),
+        (reply, _) => print(&command, reply, as_json, streams),
+    }
+}
+
+/// Writes an archive to a new file that only its owner can read, or to standard output for `-`.
+fn save(zip: &str, file: &Path, streams: &mut Streams<'_>) -> anyhow::Result<()> {
+    let archive = STANDARD.decode(zip).map_err(|_| admin_client::unexpected_reply())?;
+    if file == Path::new("-") {
+        streams.output.write_all(&archive)?;
+        return streams.output.flush().context("cannot write the archive");
+    }
+    let at = file.display();
+    let new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+    let mut new = new.with_context(|| format!("cannot create {at}"))?;
+    new.write_all(&archive).with_context(|| format!("cannot write {at}"))?;
+    writeln!(streams.output, "{at} has everything of the account ({} bytes)", archive.len())?;
+    streams.output.flush().context("cannot write the result")
 }
 
 fn admin_command(command: AccountCommand, input: &mut dyn Read) -> anyhow::Result<AdminCommand> {
@@ -174,6 +212,7 @@ fn admin_command(command: AccountCommand, input: &mut dyn Read) -> anyhow::Resul
         }
         AccountCommand::ResetUsage { email, .. } => AdminCommand::ResetUsage { email },
         AccountCommand::Disable { email } => AdminCommand::Disable { email },
+        AccountCommand::Export { email, .. } => AdminCommand::ExportAccount { email },
         AccountCommand::Delete { email } => AdminCommand::Delete { email },
         AccountCommand::Restore { email } => AdminCommand::RestoreAccount { email },
     })

@@ -14,6 +14,7 @@ use crate::accounts::admin::{AdminCommand, AdminReply, execute};
 use crate::cli::owner;
 use crate::config::Config;
 use crate::exit::{self, ExitWith};
+use crate::http::account_data;
 use crate::intake::outcome::Outcome;
 use crate::intake::request::{Request, Site, Task};
 use crate::intake::run::{self, Observer};
@@ -87,7 +88,7 @@ pub fn execute_on_server(command: &AdminCommand, data_dir: &Path) -> anyhow::Res
 }
 
 fn execute_on(store: Store, command: AdminCommand) -> anyhow::Result<AdminReply> {
-    let reply = execute(&store, command);
+    let reply = execute(&store, command, account_data::pack);
     store.close().context("cannot close the journal")?;
     Ok(reply)
 }

@@ -25,6 +25,7 @@ use tokio::time::timeout;
 
 use crate::accounts::admin::{AdminCommand, AdminReply, execute};
 use crate::accounts::{Email, Store};
+use crate::http::account_data;
 use crate::intake::message;
 use crate::intake::outcome::Outcome;
 use crate::intake::queue::Queue;
@@ -247,7 +248,8 @@ async fn execute_admin(backend: &Backend, command: AdminCommand) -> AdminReply {
     }
     let event = security_event(&command);
     let store = backend.store.clone();
-    let done = tokio::task::spawn_blocking(move || execute(&store, command)).await;
+    let done =
+        tokio::task::spawn_blocking(move || execute(&store, command, account_data::pack)).await;
     let reply = done.unwrap_or_else(|_| {
         refused("the command panicked in the server; its log has the details".into())
     });
@@ -290,6 +292,9 @@ fn security_event(command: &AdminCommand) -> Option<(SecurityEvent, Email, Strin
         }
         AdminCommand::RestoreAccount { email } => {
             (SecurityEvent::AccountRestored, email.clone(), String::new())
+        }
+        AdminCommand::ExportAccount { email } => {
+            (SecurityEvent::AccountExported, email.clone(), String::new())
         }
         AdminCommand::SetPassword { email, .. } => {
             (SecurityEvent::PasswordChanged, email.clone(), String::new())

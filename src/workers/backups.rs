@@ -19,6 +19,7 @@ use crate::backup::save::{Verified, save};
 use crate::backup::settings::BackupSettings;
 use crate::backup::store::{BackupStore, Stored};
 use crate::backup::{Collected, Users, note_time};
+use crate::http::account_data;
 use crate::service::backups::{BackupState, Backups};
 use crate::service::work;
 use crate::vocab::clock::Clock;
@@ -130,7 +131,7 @@ impl BackupWorker {
         );
         let began = Instant::now();
         let collected = Collected::new(&self.data, self.file.as_ref(), self.clock, |path| {
-            match execute(&self.store, AdminCommand::Backup { path }) {
+            match execute(&self.store, AdminCommand::Backup { path }, account_data::pack) {
                 AdminReply::Saved(Saved { seq, state_digest, .. }) => {
                     Ok(Users { seq, state_digest })
                 }

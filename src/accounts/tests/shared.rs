@@ -14,6 +14,7 @@ use crate::fixtures::email;
 use crate::journal::AppendError;
 use crate::quota::Counter;
 use crate::store::{Store, StoreOptions};
+use crate::tests::no_archive;
 use crate::vocab::clock::Clock;
 use crate::vocab::ids::AccountId;
 use crate::vocab::plan::{Plan, Plans};
@@ -37,7 +38,8 @@ fn add(store: &Store, address: &str) -> Result<AccountId, CommandError> {
 
 /// Requests the digest of their state after one record from all nodes, and returns the digests.
 fn digests(stores: &[&Store]) -> Vec<String> {
-    let AdminReply::Checkpoint { id } = execute(stores[0], AdminCommand::Checkpoint) else {
+    let AdminReply::Checkpoint { id } = execute(stores[0], AdminCommand::Checkpoint, no_archive)
+    else {
         panic!("no checkpoint");
     };
     let begun = Instant::now();
@@ -238,11 +240,11 @@ fn a_node_that_left_keeps_its_data_and_cannot_rejoin() {
     let stream = Memory::default();
     let node = open_node(folder.path(), "a", &stream);
     add(&node, "a@example.com").expect("added");
-    assert!(matches!(execute(&node, AdminCommand::Leave), AdminReply::Refused { .. }));
+    assert!(matches!(execute(&node, AdminCommand::Leave, no_archive), AdminReply::Refused { .. }));
     node.close().expect("closed");
     let alone = Store::open(folder.path(), Plans::default(), Clock::system()).expect("opened");
     assert!(alone.is_copy());
-    assert_eq!(execute(&alone, AdminCommand::Leave), AdminReply::Done);
+    assert_eq!(execute(&alone, AdminCommand::Leave, no_archive), AdminReply::Done);
     assert!(!alone.is_copy());
     add(&alone, "b@example.com").expect("added");
     assert_eq!(alone.list().len(), 2);
