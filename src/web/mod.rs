@@ -244,6 +244,8 @@ mod tests {
             (Method::POST, "/signup/AbC-_", Class::LogIn, Session),
             (Method::POST, "/reset/AbC-_", Class::LogIn, Session),
             (Method::POST, "/account/password", Class::LogIn, Session),
+            (Method::POST, "/account/delete", Class::LogIn, Session),
+            (Method::GET, "/account/data.zip", Class::Export, Session),
             (Method::POST, "/alerts/preview", Class::Read, Session),
             (Method::POST, "/alerts/backtest", Class::Read, Session),
             (Method::POST, "/alerts/1", Class::Write, Session),

@@ -68,7 +68,8 @@ impl World {
 }
 
 /// Every form that changes something, with valid fields.
-const FORMS: [(&str, &str); 40] = [
+const FORMS: [(&str, &str); 41] = [
+    ("/account/delete", "password=correct+horse+battery"),
     ("/account/digest", "off=yes"),
     ("/account/facts", ""),
     ("/account/facts/mapping", "fingerprint=0011223344556677&column=domain&column=a.b"),
@@ -111,7 +112,8 @@ const FORMS: [(&str, &str); 40] = [
     ("/alerts/{rule}/nowhere", ""),
 ];
 /// Every page of user data.
-const PAGES: [&str; 13] = [
+const PAGES: [&str; 14] = [
+    "/account/data",
     "/account/facts",
     "/watchlist",
     "/alerts",

@@ -772,7 +772,7 @@ fn varies(response: &Response, name: &str) -> bool {
 }
 
 /// Public pages and pages of an account.
-const PAGES: [&str; 31] = [
+const PAGES: [&str; 32] = [
     "/",
     "/search",
     "/search?q=harbor",
@@ -804,6 +804,7 @@ const PAGES: [&str; 31] = [
     "/account/security",
     "/account/facts",
     "/account/notifications",
+    "/account/data",
 ];
 
 #[test]

@@ -1,6 +1,7 @@
 //! Account pages: sign-up, login, logout and the account settings.
 
 mod api_key;
+mod data;
 mod digest;
 pub(crate) mod facts;
 mod keys;
@@ -68,13 +69,14 @@ impl SignUps {
 type Methods = fn() -> MethodRouter<Web>;
 
 /// Pages whose forms contain a password.
-pub const LOG_INS: [(&str, Methods); 6] = [
+pub const LOG_INS: [(&str, Methods); 7] = [
     (setup::PATH, || get(setup::ask).post(setup::start)),
     ("/login", || get(login::ask).post(login::log_in)),
     ("/signup", || get(signup::ask).post(signup::sign_up)),
     ("/signup/{link}", || get(signup::ask_password).post(signup::start)),
     ("/reset/{link}", || get(reset::ask_password).post(reset::set)),
     ("/account/password", || post(security::change_password)),
+    ("/account/delete", || post(data::delete)),
 ];
 
 /// Routes of the account pages.
@@ -97,6 +99,7 @@ pub fn routes() -> Router<Web> {
         .route("/account/facts", get(facts::show).post(facts::add))
         .route("/account/facts/mapping", post(facts::map))
         .route("/account/facts/remove", post(facts::remove))
+        .route("/account/data", get(data::show))
         .route("/account/notifications", get(notifications::show))
         .route("/account/digest", post(notifications::set_digest))
         .route("/account/telegram", post(notifications::set_chat))
@@ -115,10 +118,11 @@ enum Tab {
     Plan,
     Facts,
     Notifications,
+    Data,
 }
 
 /// Path, name and description of each tab.
-const TABS: [(Tab, &str, &str, &str); 5] = [
+const TABS: [(Tab, &str, &str, &str); 6] = [
     (Tab::Profile, "/account", "Profile", "Your e-mail address and plan."),
     (
         Tab::Security,
@@ -143,6 +147,12 @@ const TABS: [(Tab, &str, &str, &str); 5] = [
         "/account/notifications",
         "Notifications",
         "Where your alerts are sent, and the morning digest.",
+    ),
+    (
+        Tab::Data,
+        "/account/data",
+        "Data",
+        "A copy of everything that is kept for your account, and its deletion.",
     ),
 ];
 

@@ -34,7 +34,7 @@ pub const OPEN: [(&str, &str); 20] = [
 ];
 
 /// Pages of a user with rules, names and claims.
-pub const OWN: [(&str, &str); 18] = [
+pub const OWN: [(&str, &str); 19] = [
     ("dossier-watched", "/domain/harborlight.com"),
     (
         "drops-facts",
@@ -58,6 +58,7 @@ pub const OWN: [(&str, &str); 18] = [
     ("account-api", "/account/security"),
     ("account-facts", "/account/facts"),
     ("account-notifications", "/account/notifications"),
+    ("account-data", "/account/data"),
 ];
 
 fn judge(browser: &Browser, pages: &[(&str, &str)]) {

@@ -184,7 +184,13 @@ fn every_tab_is_only_for_its_owner() {
     let site = site(PLAIN);
     add(&site, "ann@example.com", "free");
     let server = serve(&site);
-    let tabs = ["/account", "/account/plan", "/account/security", "/account/notifications"];
+    let tabs = [
+        "/account",
+        "/account/plan",
+        "/account/security",
+        "/account/notifications",
+        "/account/data",
+    ];
     let mut nobody = Browser::new(&server);
     for tab in tabs {
         let answer = nobody.get(&format!("{tab}?a=b"));
@@ -192,7 +198,13 @@ fn every_tab_is_only_for_its_owner() {
         let location = format!("/login?next={next}%3Fa%3Db");
         assert_eq!(answer.header("location"), Some(location.as_str()));
     }
-    for form in ["/account/key", "/account/password", "/account/telegram", "/account/email/send"] {
+    for form in [
+        "/account/key",
+        "/account/password",
+        "/account/delete",
+        "/account/telegram",
+        "/account/email/send",
+    ] {
         let answer = nobody.post(form, &[]);
         assert_eq!((answer.status, answer.header("location")), (303, Some("/login")), "{form}");
     }

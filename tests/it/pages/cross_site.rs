@@ -27,6 +27,7 @@ const FORMS: &[(&str, &[(&str, &str)])] = &[
     ("/watchlist/alerts/test", &[]),
     ("/watchlist/alerts/secrets", &[]),
     ("/watchlist/bell", &[("mute", "solar.com")]),
+    ("/account/delete", &[("password", "correct horse battery")]),
     ("/account/facts", &[]),
     ("/account/facts/mapping", &[("fingerprint", "0011223344556677"), ("column", "domain")]),
     ("/account/facts/remove", &[("source", "a")]),
