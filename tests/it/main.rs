@@ -1,6 +1,7 @@
 //! The integration tests, one module per area, in a single binary, which is linked only once.
 //! `tests/README.md` describes the modules.
 
+mod account_data;
 mod acme;
 mod adult;
 mod alerts;
