@@ -963,6 +963,27 @@ fn damage(files: &[PathBuf]) -> usize {
 }
 
 #[test]
+fn an_index_of_a_newer_version_is_refused_and_can_be_rebuilt() {
+    let site = site_with_list();
+    let generations = || files_below(&site.index()).into_iter();
+    let manifests = generations().filter(|path| path.ends_with("MANIFEST"));
+    for path in manifests {
+        let text = std::fs::read_to_string(&path).expect("readable");
+        let (json, _) = text.split_once('\n').expect("two lines");
+        let mut manifest: Value = serde_json::from_str(json).expect("JSON");
+        manifest["format"] = 999.into();
+        let json = manifest.to_string();
+        let sum = blake3::hash(json.as_bytes()).to_hex();
+        std::fs::write(&path, format!("{json}\n{sum}\n")).expect("written");
+    }
+    let finished = site.run(&["serve", "--listen", "127.0.0.1:0", "--today", TODAY]);
+    finished.assert_failed(15, &["index format 999, this dropdex reads", "dropdex rebuild"]);
+    site.ok(&["rebuild"]);
+    let (server, _) = server_with_list(&site);
+    assert_eq!(server.client().get("/api/ready").status, 200);
+}
+
+#[test]
 fn a_damaged_index_is_refused_and_can_be_rebuilt() {
     let site = site_with_list();
     site.ok(&["index", "verify"]);
