@@ -15,11 +15,10 @@ use object_store::client::{
 };
 use object_store::path::Path;
 use object_store::{ClientOptions, RetryConfig};
-use url::Url;
 
 use crate::outbound::dns::Dns;
 use crate::outbound::guard::Guard;
-use crate::outbound::http::{Body, CallError, Client, Request};
+use crate::outbound::http::{CallError, Client};
 use crate::outbound::settings::{SecretSource, Settings};
 use crate::vocab::net::AllowList;
 use crate::vocab::url::BaseUrl;
@@ -97,9 +96,7 @@ impl HttpConnector for Caller {
 #[async_trait]
 impl HttpService for Caller {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        let (head, body) = request.into_parts();
-        let bad = |err| HttpError::new(HttpErrorKind::Unknown, err);
-        let url = Url::parse(&head.uri.to_string()).map_err(bad)?;
+        let (mut head, body) = request.into_parts();
         // Bodies are parts and short documents, in one chunk or a few.
         let body = match body.as_bytes() {
             Some(bytes) => bytes.clone(),
@@ -110,14 +107,11 @@ impl HttpService for Caller {
             }
         };
         // Objects must arrive exactly as they were written.
-        let mut headers = head.headers;
-        headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
-        let request = Request { method: head.method, url, headers, body };
-        let answer = self.0.send(request, Body::Whole(RESPONSE_BYTES_MAX)).await.map_err(kind)?;
-        let mut response = HttpResponse::new(HttpResponseBody::from(answer.body));
-        *response.status_mut() = answer.status;
-        *response.headers_mut() = answer.headers;
-        Ok(response)
+        let identity = HeaderValue::from_static("identity");
+        head.headers.entry(ACCEPT_ENCODING).or_insert(identity);
+        let request = hyper::Request::from_parts(head, body);
+        let response = self.0.exchange(request, RESPONSE_BYTES_MAX).await.map_err(kind)?;
+        Ok(response.map(HttpResponseBody::from))
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use axum::body::Bytes;
-use axum::http::{Request as HttpRequest, Response};
+use axum::http::Request as HttpRequest;
 use chrono::{DateTime, TimeDelta, Utc};
 use http_body_util::BodyExt;
 use instant_acme::{
@@ -17,7 +17,7 @@ use instant_acme::{
 use tokio::time::sleep;
 
 use crate::outbound::guard::Guard;
-use crate::outbound::http::{Body, Client, Request};
+use crate::outbound::http::Client;
 use crate::server::settings::AcmeSettings;
 use crate::server::tls::Tls;
 use crate::vocab::clock::Clock;
@@ -181,16 +181,11 @@ impl HttpClient for Http {
         let client = self.0.clone();
         Box::pin(async move {
             let (parts, body) = request.into_parts();
-            let url = parts.uri.to_string().parse().map_err(|err| Error::Other(Box::new(err)))?;
             let body = body.collect().await.map_err(|err| Error::Other(Box::new(err)))?.to_bytes();
-            let request = Request { method: parts.method, url, headers: parts.headers, body };
-            let answer = client.send(request, Body::Whole(RESPONSE_MAX)).await;
-            let answer = answer.map_err(|err| Error::Other(Box::new(err)))?;
-            let mut response = Response::new(());
-            *response.status_mut() = answer.status;
-            *response.headers_mut() = answer.headers;
-            let (parts, ()) = response.into_parts();
-            Ok(BytesResponse { parts, body: Box::new(Bytes::from(answer.body)) })
+            let request = HttpRequest::from_parts(parts, body);
+            let response = client.exchange(request, RESPONSE_MAX).await;
+            let (parts, body) = response.map_err(|err| Error::Other(Box::new(err)))?.into_parts();
+            Ok(BytesResponse { parts, body: Box::new(body) })
         })
     }
 }

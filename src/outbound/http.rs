@@ -168,6 +168,27 @@ impl Client {
         timeout(self.timeout, self.call(request, body)).await.unwrap_or(Err(whole))
     }
 
+    /// As [`Client::send`] for libraries that speak in the types of `http`. Reads the whole body, up to `most`
+    /// bytes.
+    ///
+    /// # Errors
+    /// The URL is invalid, or no usable response was received.
+    pub async fn exchange(
+        &self,
+        request: hyper::Request<Bytes>,
+        most: usize,
+    ) -> Result<hyper::Response<Bytes>, CallError> {
+        let (head, body) = request.into_parts();
+        let url = Url::parse(&head.uri.to_string());
+        let url = url.map_err(|err| CallError::BadRequest(err.to_string()))?;
+        let request = Request { method: head.method, url, headers: head.headers, body };
+        let answer = self.send(request, Body::Whole(most)).await?;
+        let mut response = hyper::Response::new(Bytes::from(answer.body));
+        *response.status_mut() = answer.status;
+        *response.headers_mut() = answer.headers;
+        Ok(response)
+    }
+
     /// Sends a request and returns the response as soon as its head has arrived. Does not follow
     /// redirects.
     ///
