@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
-use chrono::SecondsFormat;
+use chrono::{DateTime, SecondsFormat, Utc};
 use tempfile::TempDir;
 
 use super::{BackupError, BackupFacts, Done, LAST, Member, SETTINGS, USERS, archive, files};
@@ -92,6 +92,11 @@ pub fn note_time(data: &Path, facts: &BackupFacts) -> anyhow::Result<()> {
     whole_file::replace(&path, format!("{}\n", facts.created).as_bytes()).with_context(|| {
         format!("the backup is complete, but {} cannot be written", path.display())
     })
+}
+
+/// Returns the time of the newest backup; `None` before the first.
+pub fn last_time(data: &Path) -> Option<DateTime<Utc>> {
+    fs::read_to_string(data.join(LAST)).ok()?.trim().parse().ok()
 }
 
 /// Creates a temporary folder, and removes those that killed commands left.

@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use archive::{read, write};
-pub use collect::{ARRIVING, Collected, Users, note_time, temporary};
+pub use collect::{ARRIVING, Collected, Users, last_time, note_time, temporary};
 pub use files::{FOLDERS, is_empty, link, put_in_place};
 
 /// Raised when the content of an archive changes so that an older version could not restore it.
@@ -48,7 +48,7 @@ pub const SETTINGS: &str = "settings.toml";
 pub const USERS: &str = "journal/users.snap";
 /// File in the data folder that is replaced after each backup; its modification time is the time of
 /// the backup.
-pub const LAST: &str = "last-backup";
+const LAST: &str = "last-backup";
 
 /// Identity of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,6 @@ use std::io::{Write, stdout};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::Context;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -13,19 +12,19 @@ use clap::Args;
 use rustix::fs::{Access, StatVfs, access, statvfs};
 use rustix::process::geteuid;
 use serde::Serialize;
-use tokio::net::TcpStream;
-use tokio::time::timeout;
 use url::Host;
 
-use crate::backup::LAST;
+use crate::backup;
 use crate::cli::{environment, owner, print_json};
 use crate::config::Config;
 use crate::exit::ExitWith;
 use crate::index::storage::manifest::{self, Manifest};
+use crate::index::storage::space::Space;
 use crate::intake::outcome::one_line;
 use crate::outbound::dns::Dns;
 use crate::outbound::email::Mailer;
 use crate::outbound::guard::Guard;
+use crate::outbound::http::Client;
 use crate::server::settings::TlsSource;
 use crate::server::tls::Tls;
 use crate::sources::state::{Folder, Standing, View};
@@ -37,12 +36,8 @@ use crate::workers::admin;
 const PROBLEMS: u8 = 3;
 /// Free space below which even a small server gets into trouble.
 const SPACE_MIN: u64 = 1 << 30;
-/// A rebuild needs this many times the size of the index, in tenths.
-const SPACE_TENTHS: u64 = 22;
 /// Days before the end of a certificate from which it should have been renewed.
 const CERTIFICATE_DAYS: i64 = 21;
-/// Maximum time of a connection.
-const CONNECT_MAX: Duration = Duration::from_secs(5);
 
 /// Check settings, folders, space, clock, memory, TLS, mail, sources and lists of this installation
 ///
@@ -72,9 +67,9 @@ enum Level {
 struct Finding {
     check: &'static str,
     level: Level,
-    /// What was found.
+    /// The result of the check.
     what: String,
-    /// What to do about it.
+    /// The remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<String>,
 }
@@ -202,7 +197,7 @@ fn folders(config: &Config, findings: &mut Findings) {
             }
             Ok(facts) if !facts.is_dir() => {
                 let advice = format!("choose a folder with --{setting}");
-                findings.problem(CHECK, format!("{shown} is no folder"), advice);
+                findings.problem(CHECK, format!("{shown} is not a folder"), advice);
             }
             Ok(facts) => folder_of(CHECK, folder, facts.uid(), findings),
         }
@@ -256,20 +251,23 @@ fn index(config: &Config, findings: &mut Findings) -> Option<Manifest> {
 fn space(config: &Config, current: Option<&Manifest>, findings: &mut Findings) {
     const CHECK: &str = "space";
     let site = config.site();
-    let rebuild = current.map_or(0, |manifest| manifest.bytes() / 10 * SPACE_TENTHS);
-    for (folder, needed) in [(&site.data, SPACE_MIN), (&site.index, rebuild.max(SPACE_MIN))] {
+    let rebuild = current.map_or(0, Manifest::bytes);
+    for (folder, size) in [(&site.data, 0), (&site.index, rebuild)] {
         let Ok(StatVfs { f_bavail, f_frsize, f_favail, f_files, .. }) = statvfs(folder) else {
             continue;
         };
         let (free, shown) = (f_bavail * f_frsize, folder.display());
         let what = format!("{shown}: {} MB free", free >> 20);
-        if free < needed {
+        let room = Space::for_folder(folder).and_then(|space| space.check(size, 0));
+        if free < SPACE_MIN {
             let advice = format!(
-                "free some space: {} MB are needed, for the next rebuild and for what users write; `[index] \
-                 keep` sets how many generations stay",
-                needed >> 20
+                "free some space: {} MB are needed for what users write; `[index] keep` sets how many \
+                 generations stay",
+                SPACE_MIN >> 20
             );
             findings.problem(CHECK, what, advice);
+        } else if let Err(err) = room {
+            findings.problem(CHECK, what, format!("for the next rebuild: {err}"));
         } else if f_files > 0 && f_favail < 1_000 {
             let advice = "remove files, or make a file system with more inodes";
             findings.problem(CHECK, format!("{shown}: {f_favail} inodes left"), advice);
@@ -422,9 +420,7 @@ fn backups(config: &Config, findings: &mut Findings) {
             "make one with `dropdex backup FILE`, or on a schedule with `[backup]`; it works while the server runs",
         ),
     };
-    let last = fs::read_to_string(config.site().data.join(LAST)).ok();
-    let last = last.and_then(|text| text.trim().parse::<DateTime<Utc>>().ok());
-    match last {
+    match backup::last_time(&config.site().data) {
         None => findings.warn(CHECK, "there was no backup yet", advice),
         Some(at) if config.clock.now() - at > max => {
             findings.warn(CHECK, format!("the last one is of {at}"), advice);
@@ -456,8 +452,9 @@ async fn mail(config: &Config, findings: &mut Findings) {
 async fn reach(config: &Config, views: &[View], findings: &mut Findings) {
     const CHECK: &str = "reach";
     let rules = config.outbound.rules(&config.sources.allow);
-    let guard = match Dns::new(&config.outbound.dns) {
-        Ok(dns) => Guard::new(rules, dns),
+    let client = Dns::new(&config.outbound.dns);
+    let client = match client.and_then(|dns| Client::new(Guard::new(rules, dns), None)) {
+        Ok(client) => client,
         Err(err) => return findings.problem(CHECK, one_line(err.as_ref()), "check `[dns]`"),
     };
     let today = config.clock.today();
@@ -471,15 +468,9 @@ async fn reach(config: &Config, views: &[View], findings: &mut Findings) {
     servers.sort();
     servers.dedup();
     for (host, port) in servers {
-        let connect = async {
-            let vetted = guard.vet_server(&Host::parse(&host)?, port).await?;
-            TcpStream::connect(&*vetted.addresses).await?;
-            anyhow::Ok(())
-        };
-        let tried =
-            timeout(CONNECT_MAX, connect).await.unwrap_or_else(|_| anyhow::bail!("no answer"));
-        match tried {
-            Ok(()) => findings.ok(CHECK, format!("{host}:{port} accepts connections")),
+        let dial = async { anyhow::Ok(client.dial(&Host::parse(&host)?, port).await?) };
+        match dial.await {
+            Ok(_) => findings.ok(CHECK, format!("{host}:{port} accepts connections")),
             Err(err) => {
                 let advice = "check the network, a firewall and `[dns]`; private addresses need `sources.allow`";
                 findings.problem(

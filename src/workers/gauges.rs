@@ -1,16 +1,14 @@
 //! Gauges of the served index and of the users' data, for `/metrics`. The gauges are set on each
 //! scrape, so an installation without a scraper does no work for them.
 
-use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use chrono::{DateTime, Utc};
 use metrics::{counter, gauge};
 
 use crate::accounts::Store;
-use crate::backup::LAST;
+use crate::backup;
 use crate::changes::ChangeLog;
 use crate::index::generation::live::LiveIndex;
 use crate::vocab::clock::Clock;
@@ -47,9 +45,7 @@ impl Gauges {
             gauge!("dropdex_disk_free_bytes", "folder" => name).set(bytes(disk.f_bavail));
             gauge!("dropdex_disk_bytes", "folder" => name).set(bytes(disk.f_blocks));
         }
-        let last = fs::read_to_string(self.data.join(LAST)).ok();
-        let at = last.and_then(|text| text.trim().parse::<DateTime<Utc>>().ok());
-        let at = at.map_or(0, |at| at.timestamp());
+        let at = backup::last_time(&self.data).map_or(0, |at| at.timestamp());
         gauge!("dropdex_backup_timestamp_seconds").set(at as f64);
     }
 
