@@ -44,10 +44,6 @@ pub const TOP: [&str; 32] = [
     "server",
     "tls",
 ];
-/// Settings of `[sources]` that are not tables of sources.
-pub const OF_ALL_SOURCES: [&str; 5] =
-    ["contact", "allow", "ca_file", "idle_seconds", "export_internal"];
-
 /// A variable with a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
@@ -66,10 +62,11 @@ impl Variable {
         if !is_setting || text.is_empty() {
             return None;
         }
-        // Names of sources have hyphens, which names of variables cannot have.
+        // Tables of `[sources]` are those of sources, whose names have hyphens, which names of variables cannot have.
+        let is_table = path.len() > 2 || text.starts_with('{');
         if let [section, source, ..] = path.as_mut_slice()
             && section == "sources"
-            && !OF_ALL_SOURCES.contains(&source.as_str())
+            && is_table
         {
             *source = source.replace('_', "-");
         }
@@ -104,7 +101,7 @@ impl Variable {
 /// Adds variables to the settings of a file, which they override. Tables are merged.
 ///
 /// # Errors
-/// A table is not TOML, or a variable sets a part of something that is no table.
+/// A table is not valid TOML.
 pub fn merge(sections: &mut Map<String, Value>, variables: &[Variable]) -> anyhow::Result<()> {
     // Parts of a table override a whole one.
     let mut sorted: Vec<&Variable> = variables.iter().collect();
