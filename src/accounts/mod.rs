@@ -105,7 +105,7 @@ pub use quota::{Allowance, Counter};
 pub use rules::{ChangedRule, NewRule, RulePatch};
 pub use sample::{SampleDraw, SampleTarget};
 pub use searches::{NewSearch, SearchPatch};
-pub use sessions::{LogIn, PasswordChange, Person};
+pub use sessions::{IfLeaving, LogIn, PasswordChange, Person};
 pub use store::limits::{MinuteLeft, MinuteUsedUp};
 pub use store::metrics::Queues;
 pub use store::snapshotter::SnapshotError;

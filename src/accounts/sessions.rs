@@ -39,6 +39,15 @@ pub enum PasswordChange {
     WrongPassword,
 }
 
+/// Behaviour of a log-in to an account that is to be erased.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum IfLeaving {
+    /// Begins no session and returns when the account goes.
+    Ask,
+    /// Keeps the account and begins a session.
+    Restore,
+}
+
 /// The outcome of a log-in.
 pub enum LogIn {
     /// A session began.
@@ -134,35 +143,9 @@ impl Store {
         email: &Email,
         password: Secret,
         life: SessionLife,
+        leaving: IfLeaving,
         attempt: Attempt,
         now: DateTime<Utc>,
-    ) -> Result<LogIn, WriteError> {
-        self.begin_session(email, password, life, attempt, now, false).await
-    }
-
-    /// As [`Store::log_in`], but keeps an account that was to be erased.
-    ///
-    /// # Errors
-    /// The errors of [`Store::log_in`].
-    pub async fn restore_and_log_in(
-        &self,
-        email: &Email,
-        password: Secret,
-        life: SessionLife,
-        attempt: Attempt,
-        now: DateTime<Utc>,
-    ) -> Result<LogIn, WriteError> {
-        self.begin_session(email, password, life, attempt, now, true).await
-    }
-
-    async fn begin_session(
-        &self,
-        email: &Email,
-        password: Secret,
-        life: SessionLife,
-        attempt: Attempt,
-        now: DateTime<Utc>,
-        restores: bool,
     ) -> Result<LogIn, WriteError> {
         let found = {
             let state = self.state();
@@ -182,7 +165,7 @@ impl Store {
             let began = Event::SessionBegan { account: id, digest, at, life };
             Ok(match account.erase_at {
                 None => Decided::new([began], LogIn::Begun(token)),
-                Some(_) if restores => {
+                Some(_) if leaving == IfLeaving::Restore => {
                     let kept = Event::ErasureAsked { account: id, at: None };
                     Decided::new([kept, began], LogIn::Restored(token))
                 }

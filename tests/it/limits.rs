@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeZone, Utc};
 use dropdex::accounts::{
-    Attempt, Caller, Email, NewClaim, Password, Post, Receipt, SessionLife, Store, StoreOptions,
-    Watch, WatchPatch, WriteError,
+    Attempt, Caller, Email, IfLeaving, NewClaim, Password, Post, Receipt, SessionLife, Store,
+    StoreOptions, Watch, WatchPatch, WriteError,
 };
 use dropdex::vocab::claim::{ClaimStatus, Vote};
 use dropdex::vocab::clock::Clock;
@@ -108,7 +108,7 @@ async fn fill_account(store: &Store, number: usize) {
         .await;
     assert!(added.expect("written"), "account {number} was not added");
     let token = store
-        .log_in(&email, secret, SessionLife::Short, Attempt::FIRST_VISIT, now())
+        .log_in(&email, secret, SessionLife::Short, IfLeaving::Ask, Attempt::FIRST_VISIT, now())
         .await
         .expect("written")
         .token()

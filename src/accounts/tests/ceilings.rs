@@ -138,8 +138,14 @@ fn an_unverified_address_has_little_room_until_it_is_verified() {
     let password = Password::new(secret.clone()).expect("long");
     let added = world.store.sign_up(address.clone(), Plan::Free, password, false, ATTEMPT, noon());
     assert!(world.wait(added).expect("written"));
-    let token =
-        world.wait(world.store.log_in(&address, secret, SessionLife::Short, ATTEMPT, noon()));
+    let token = world.wait(world.store.log_in(
+        &address,
+        secret,
+        SessionLife::Short,
+        IfLeaving::Ask,
+        ATTEMPT,
+        noon(),
+    ));
     let token = token.expect("written").token().expect("a session");
     let new = world.store.person(&token, noon()).expect("a session").caller;
     let (ids, refused) = world.fill(&new);

@@ -35,7 +35,7 @@ impl World {
         let feed = self.wait(self.store.make_feed(&caller, FeedOf::Rule(rule), noon()));
         let life = SessionLife::Short;
         let address = email(ADDRESS);
-        let log_in = self.store.log_in(&address, secret(), life, ATTEMPT, noon());
+        let log_in = self.store.log_in(&address, secret(), life, IfLeaving::Ask, ATTEMPT, noon());
         let session = self.wait(log_in).expect("written").token().expect("the right password");
         Ways { key, feed: feed.expect("made"), session }
     }
@@ -127,31 +127,28 @@ fn an_owner_leaves_and_returns_with_the_password() {
         let typed = Secret::new(typed.to_owned());
         world.wait(store.leave(&person, typed, ATTEMPT, noon())).expect("written")
     };
-    let log_in = |typed: &str, restores: bool| {
+    let log_in = |typed: &str, leaving: IfLeaving| {
         let (typed, life) = (Secret::new(typed.to_owned()), SessionLife::Short);
-        let done = match restores {
-            true => world.wait(store.restore_and_log_in(&address, typed, life, ATTEMPT, noon())),
-            false => world.wait(store.log_in(&address, typed, life, ATTEMPT, noon())),
-        };
-        done.expect("written")
+        let done = store.log_in(&address, typed, life, leaving, ATTEMPT, noon());
+        world.wait(done).expect("written")
     };
     assert_eq!(leave("wrong horse"), None);
     assert_eq!(world.open_ways(&ways), [true; 3]);
     let at = leave(PASSWORD).expect("the right password");
     assert_eq!(at.instant(), noon() + Duration::days(7));
     assert_eq!(world.open_ways(&ways), [false; 3]);
-    assert!(matches!(log_in(PASSWORD, false), LogIn::Leaving(until) if until == at));
-    for restores in [true, false] {
-        assert!(matches!(log_in("wrong horse", restores), LogIn::Refused));
+    assert!(matches!(log_in(PASSWORD, IfLeaving::Ask), LogIn::Leaving(until) if until == at));
+    for leaving in [IfLeaving::Restore, IfLeaving::Ask] {
+        assert!(matches!(log_in("wrong horse", leaving), LogIn::Refused));
     }
     assert_eq!(store.list()[0].erase_at, Some(at), "no log-in changed that");
-    let token = log_in(PASSWORD, true).token().expect("a session");
+    let token = log_in(PASSWORD, IfLeaving::Restore).token().expect("a session");
     assert!(store.person(&token, noon()).is_some());
     assert_eq!(world.open_ways(&ways), [true, true, false]);
     assert!(store.erase_due(at.instant()).expect("read").is_empty());
     // A restored account that an operator disables cannot be restored.
     store.disable(&address).expect("disabled");
-    assert!(matches!(log_in(PASSWORD, true), LogIn::Refused));
+    assert!(matches!(log_in(PASSWORD, IfLeaving::Restore), LogIn::Refused));
 }
 
 #[test]
@@ -161,7 +158,8 @@ fn the_owner_of_a_server_cannot_leave_it() {
     let added = world.store.add_owner(Some(email(ADDRESS)), Some(chosen), ATTEMPT, noon());
     world.wait(added).expect("written").expect("the first account");
     let (typed, address) = (|| Secret::new(PASSWORD.to_owned()), email(ADDRESS));
-    let log_in = world.store.log_in(&address, typed(), SessionLife::Short, ATTEMPT, noon());
+    let log_in =
+        world.store.log_in(&address, typed(), SessionLife::Short, IfLeaving::Ask, ATTEMPT, noon());
     let token = world.wait(log_in).expect("written").token().expect("a session");
     let owner = world.store.person(&token, noon()).expect("valid").caller;
     let refused = world.wait(world.store.leave(&owner, typed(), ATTEMPT, noon()));

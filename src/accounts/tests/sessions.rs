@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::data::access::{LINKS_PER_DAY_MAX, SESSIONS_MAX, SessionLife};
+use crate::sessions::IfLeaving;
 use crate::vocab::secret::Secret;
 
 const RIGHT: &str = "correct horse";
@@ -31,6 +32,7 @@ impl World {
             &email(address),
             secret(typed),
             SessionLife::Short,
+            IfLeaving::Ask,
             ATTEMPT,
             now,
         ))

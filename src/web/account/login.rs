@@ -4,12 +4,13 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum_extra::extract::CookieJar;
+use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use crate::Web;
 use crate::account::{SIGNED_UP, SignUps, form_page, mail, too_many, wait_text};
-use crate::accounts::{Email, LogIn, SessionLife, Token};
+use crate::accounts::{Attempt, Email, IfLeaving, LogIn, SessionLife, Token};
 use crate::browser_name;
 use crate::components::{date, query};
 use crate::edge::session;
@@ -90,11 +91,8 @@ pub async fn log_in(
     let life = if is_kept { SessionLife::Kept } else { SessionLife::Short };
     let (store, typed) = (&web.app.store, sent.password.clone());
     let now = viewer.now.0;
-    let logged_in = match &*sent.restore {
-        "yes" => store.restore_and_log_in(&email, typed, life, attempt, now).await?,
-        _ => store.log_in(&email, typed, life, attempt, now).await?,
-    };
-    let token = match logged_in {
+    let leaving = if sent.restore == "yes" { IfLeaving::Restore } else { IfLeaving::Ask };
+    let token = match store.log_in(&email, typed, life, leaving, attempt, now).await? {
         LogIn::Begun(token) => token,
         LogIn::Restored(token) => {
             security::record(SecurityEvent::AccountRestored, email.as_str());
@@ -134,6 +132,25 @@ pub async fn begin(
     web.app.store.name_session(token, &browser_name::of(headers));
     let jar = CookieJar::new().add(session::cookie(web.app.site.cookie, token, life));
     Ok((jar, Redirect::to(next)).into_response())
+}
+
+/// Logs the browser in to an account that this request added, and redirects to `next`.
+pub async fn begin_first(
+    web: &Web,
+    headers: &HeaderMap,
+    email: &Email,
+    password: Secret,
+    attempt: Attempt,
+    now: DateTime<Utc>,
+    next: &str,
+) -> Result<Response, PageError> {
+    let life = SessionLife::Short;
+    let log_in = web.app.store.log_in(email, password, life, IfLeaving::Ask, attempt, now);
+    match log_in.await?.token() {
+        Some(token) => begin(web, headers, &token, life, next).await,
+        // Another request disabled the account, or changed its password.
+        None => Ok(SIGNED_UP.at("/login").into_response()),
+    }
 }
 
 /// `POST /logout`: ends this session or, with `everywhere=yes`, all sessions of the account.

@@ -12,9 +12,9 @@ use maud::{Markup, html};
 
 use super::welcome::{FirstVisit, judge_parts, let_in_owner, lock_choice, makes_owner};
 use crate::Web;
-use crate::account::login::begin;
+use crate::account::login::begin_first;
 use crate::account::wait_text;
-use crate::accounts::{Attempt, Email, Password, Person, SessionLife};
+use crate::accounts::{Attempt, Email, Password, Person};
 use crate::components::{counted, grouped};
 use crate::edge::home::Origin;
 use crate::edge::local::Local;
@@ -272,11 +272,8 @@ async fn open(
         return Ok(None);
     };
     security::record(SecurityEvent::SignUp, email.as_str());
-    let life = SessionLife::Short;
-    match store.log_in(&email, Secret::new(typed.to_owned()), life, first, now).await?.token() {
-        Some(token) => Ok(Some(begin(web, headers, &token, life, to).await?)),
-        None => Ok(Some(Redirect::to("/login").into_response())),
-    }
+    let typed = Secret::new(typed.to_owned());
+    Ok(Some(begin_first(web, headers, &email, typed, first, now, to).await?))
 }
 
 /// Whether a page may enable the source: it needs no account, and the settings do not decide.

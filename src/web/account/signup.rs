@@ -11,10 +11,10 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
 use crate::Web;
-use crate::account::login::{Credentials, begin, next_of, with_next};
+use crate::account::login::{Credentials, begin_first, next_of, with_next};
 use crate::account::mailed_links::Purpose;
 use crate::account::{SIGNED_UP, SignUps, form_page, mail, too_many, wait_text};
-use crate::accounts::{Email, Password, SessionLife};
+use crate::accounts::{Email, Password};
 use crate::components::query;
 use crate::error::{PageError, sentence};
 use crate::field::Field;
@@ -135,10 +135,7 @@ pub async fn start(
     }
     security::record(SecurityEvent::SignUp, email.as_str());
     web.throttle.remember(peer, &email);
-    match store.log_in(&email, sent.password, SessionLife::Short, attempt, now).await?.token() {
-        Some(token) => begin(&web, &headers, &token, SessionLife::Short, "/").await,
-        None => Ok(SIGNED_UP.at("/login").into_response()),
-    }
+    begin_first(&web, &headers, &email, sent.password, attempt, now, "/").await
 }
 
 /// Returns the address of a valid link, unless the address has an account by now.

@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use crate::Web;
 use crate::account::SignUps;
-use crate::account::login::begin;
+use crate::account::login::begin_first;
 use crate::accounts::{Attempt, Password, Person, SessionLife, Token, WriteError};
 use crate::components::grouped;
 use crate::edge::local::{Local, judge};
@@ -179,11 +179,7 @@ pub async fn start(
     let Some(email) = web.app.store.add_owner(None, Some(password), first, now).await? else {
         return Err(ApiError::NotFound.into());
     };
-    match web.app.store.log_in(&email, sent.password, SessionLife::Short, first, now).await?.token()
-    {
-        Some(token) => begin(&web, &headers, &token, SessionLife::Short, "/").await,
-        None => Ok(Redirect::to("/login").into_response()),
-    }
+    begin_first(&web, &headers, &email, sent.password, first, now, "/").await
 }
 
 /// Adds the owner without a password, and gives the browser the owner's cookie. `None` if the owner has a

@@ -12,7 +12,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE};
 use axum::http::{HeaderName, HeaderValue, Request, Uri};
-use dropdex::accounts::{Attempt, Email, Password, SessionLife, Store};
+use dropdex::accounts::{Attempt, Email, IfLeaving, Password, SessionLife, Store};
 use dropdex::app;
 use dropdex::config::{Config, Given};
 use dropdex::corpus::Corpus;
@@ -102,6 +102,7 @@ fn start() -> Service {
         &email,
         secret(),
         SessionLife::default(),
+        IfLeaving::Ask,
         Attempt::FIRST_VISIT,
         clock.now(),
     ));

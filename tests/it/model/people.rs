@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use chrono::{DateTime, Duration, Utc};
 use dropdex::accounts::{
-    Attempt, Caller, CommandError, Email, Password, PasswordHash, SessionLife, Token,
+    Attempt, Caller, CommandError, Email, IfLeaving, Password, PasswordHash, SessionLife, Token,
     VerificationLink,
 };
 use dropdex::vocab::day::Day;
@@ -118,7 +118,7 @@ impl Run {
         let typed = Secret::new(if is_right { PASSWORD } else { "wrong horse" }.to_owned());
         let email = self.email(at);
         let done = self.store();
-        let done = done.log_in(&email, typed, life, Attempt::FIRST_VISIT, self.now);
+        let done = done.log_in(&email, typed, life, IfLeaving::Ask, Attempt::FIRST_VISIT, self.now);
         let token = self.runtime.block_on(done).expect("written").token();
         let account = &mut self.model[at];
         let may = is_right && account.people.has_password && !account.shut;
