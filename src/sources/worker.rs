@@ -1,7 +1,7 @@
 //! The worker of a server that fetches sources on schedule, and builds one generation for the lists of a
 //! round.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use chrono::{DateTime, Utc};
 use metrics::gauge;
-use tokio::task::{Id, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::intake::queue::Queue;
@@ -95,6 +95,26 @@ impl SourcesStatus {
     }
 }
 
+/// Shows a source as running until it is dropped, even by a panic.
+struct Running {
+    status: Arc<SourcesStatus>,
+    name: String,
+}
+
+impl Running {
+    /// Returns `None` if the source is already running.
+    fn begin(status: &Arc<SourcesStatus>, name: &str) -> Option<Running> {
+        let is_new = status.lock_running().insert(name.to_owned());
+        is_new.then(|| Running { status: Arc::clone(status), name: name.to_owned() })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.status.lock_running().remove(&self.name);
+    }
+}
+
 /// Runs in progress.
 type Runs = JoinSet<anyhow::Result<Report>>;
 
@@ -128,18 +148,14 @@ impl Worker {
     async fn work(&self) {
         let mut ticks = interval(PERIOD);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut runs, mut running) = (Runs::new(), HashMap::<Id, String>::new());
+        let mut runs = Runs::new();
         self.look();
         let mut behind_since = None;
         loop {
             tokio::select! {
                 _ = ticks.tick() => {}
-                Some(done) = runs.join_next_with_id() => {
-                    let id = done.as_ref().map_or_else(|err| err.id(), |(id, _)| *id);
-                    if let Some(name) = running.remove(&id) {
-                        self.status.lock_running().remove(&name);
-                    }
-                    if done.is_ok_and(|(_, report)| is_added(report)) {
+                Some(done) = runs.join_next() => {
+                    if done.is_ok_and(is_added) {
                         behind_since.get_or_insert_with(Instant::now);
                     }
                 }
@@ -149,11 +165,11 @@ impl Worker {
             let may_fetch = self.runner.fetcher.clock.is_trusted();
             for view in self.look().iter().filter(|view| view.is_enabled()) {
                 let source = &view.source;
-                let is_running = running.values().any(|name| *name == source.name);
-                if may_fetch && !is_running && view.state.is_due(source, now) {
-                    self.status.lock_running().insert(source.name.clone());
-                    let run = self.start(source.clone());
-                    running.insert(runs.spawn(run).id(), source.name.clone());
+                if may_fetch
+                    && view.state.is_due(source, now)
+                    && let Some(running) = Running::begin(&self.status, &source.name)
+                {
+                    runs.spawn(self.start(source.clone(), running));
                 }
             }
             let is_time = |since: Instant| runs.is_empty() || since.elapsed() > GATHER_MAX;
@@ -167,9 +183,14 @@ impl Worker {
         }
     }
 
-    fn start(&self, source: Source) -> impl Future<Output = anyhow::Result<Report>> + use<> {
+    fn start(
+        &self,
+        source: Source,
+        running: Running,
+    ) -> impl Future<Output = anyhow::Result<Report>> + use<> {
         let runner = Arc::clone(&self.runner);
         async move {
+            let _running = running;
             let report = runner.run(&source).await;
             report.iter().for_each(Report::record);
             if let Err(err) = &report {
