@@ -10,7 +10,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::bytes::StoreUuid;
@@ -88,6 +88,7 @@ pub(super) struct Opening {
     pub(super) store_uuid: StoreUuid,
     pub(super) recovered: Recovered,
     pub(super) log_bytes: Arc<AtomicU64>,
+    pub(super) ends_segment: Arc<AtomicBool>,
 }
 
 impl Opening {
@@ -131,6 +132,8 @@ pub(super) struct Log {
     marker: Marker,
     /// Bytes of records since the last snapshot.
     log_bytes: Arc<AtomicU64>,
+    /// Whether the next append begins a segment.
+    ends_segment: Arc<AtomicBool>,
     /// Buffer, reused from group to group.
     buffer: Vec<u8>,
 }
@@ -138,7 +141,7 @@ pub(super) struct Log {
 impl Log {
     /// Continues where recovery ended, in a new epoch.
     fn resume(opening: &Opening) -> Result<Log, JournalError> {
-        let Opening { options, held, store_uuid, recovered, log_bytes } = opening;
+        let Opening { options, held, store_uuid, recovered, log_bytes, ends_segment } = opening;
         let (options, store_uuid) = (options.clone(), *store_uuid);
         let segment_no = recovered.segment_no.max(1);
         let path = segment_path(&options.dir, segment_no);
@@ -175,6 +178,7 @@ impl Log {
             want: None,
             marker,
             log_bytes: Arc::clone(log_bytes),
+            ends_segment: Arc::clone(ends_segment),
             buffer: Vec::new(),
         })
     }
@@ -230,8 +234,16 @@ impl Log {
     /// Writes `run`, which fits into one segment, and syncs it if an append waits for the sync.
     pub(super) fn write_run(&mut self, run: &[Pending]) -> Result<Vec<Appended>, WriteFailure> {
         self.check_ours()?;
+        let is_asked = self.ends_segment.swap(false, Ordering::Relaxed)
+            && self.offset > SEGMENT_HEADER_BYTES as u64;
         if self.is_full_for(run) {
             self.begin_segment()?;
+        } else if is_asked {
+            match self.begin_segment() {
+                // The next snapshot asks again.
+                Err(WriteFailure::Full) => self.want = None,
+                begun => begun?,
+            }
         }
         let appended = self.write(run, RESERVE)?;
         if run.iter().any(|pending| pending.is_waited_for) {

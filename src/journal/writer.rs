@@ -38,6 +38,7 @@ pub struct Journal {
     /// Lock of the folder, released with the last handle or at the end of the process.
     context: SnapshotContext,
     log_bytes: Arc<AtomicU64>,
+    ends_segment: Arc<AtomicBool>,
     is_snapshotting: Arc<AtomicBool>,
 }
 
@@ -75,6 +76,7 @@ impl Journal {
         let held: Arc<dyn DirLock> = Arc::from(lock(fs.as_ref(), &dir)?);
         let recovered = read_journal(fs.as_ref(), &dir, None, replay)?;
         let log_bytes = Arc::new(AtomicU64::new(recovered.report.log_bytes));
+        let ends_segment = Arc::default();
         let store_uuid = recovered.store_uuid.map_or_else(random_uuid, Ok)?;
         let mut opening = Opening {
             options,
@@ -82,6 +84,7 @@ impl Journal {
             store_uuid,
             recovered,
             log_bytes: Arc::clone(&log_bytes),
+            ends_segment: Arc::clone(&ends_segment),
         };
         let settled = opening.settle();
         let report = opening.recovered.report.clone();
@@ -106,10 +109,12 @@ impl Journal {
             })
             .map_err(io_error("start the writer thread of", &dir))?;
         let thread = Mutex::new(Some(thread));
-        let is_snapshotting = Arc::default();
         let context = SnapshotContext { fs, shared: Arc::clone(&shared), held, store_uuid };
-        let journal = Journal { shared, thread, dir, context, log_bytes, is_snapshotting };
-        Ok((journal, report))
+        let is_snapshotting = Arc::default();
+        Ok((
+            Journal { shared, thread, dir, context, log_bytes, ends_segment, is_snapshotting },
+            report,
+        ))
     }
 
     /// Appends a record and blocks until it is durable. `apply` then runs on the writer's thread,
@@ -177,6 +182,13 @@ impl Journal {
     /// Returns the bytes of records since the last snapshot, which the next open would read.
     pub fn log_bytes_since_snapshot(&self) -> u64 {
         self.log_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Lets the next append begin a segment, so that the second snapshot from now on removes every record
+    /// before that append. Without it, old records stay until their segment is full. Does nothing on a
+    /// full disk.
+    pub fn end_segment(&self) {
+        self.ends_segment.store(true, Ordering::Relaxed);
     }
 
     /// Begins a snapshot in the journal's folder of the state after the record at `at`. Call this as

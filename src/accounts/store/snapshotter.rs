@@ -146,6 +146,8 @@ impl Control {
 
     fn snapshot(&self, shared: &Shared) -> Result<SnapshotReport, SnapshotError> {
         let _writing = lock(&self.writing);
+        // Only whole segments are removed.
+        shared.journal.end_segment();
         let (state, at) = freeze(shared)?;
         let report = self.write(&state, shared.journal.snapshot(at)?)?;
         self.due_bytes.store(self.after_bytes.max(report.bytes / 2), Ordering::Relaxed);

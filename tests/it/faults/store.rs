@@ -200,6 +200,9 @@ impl Store {
             Step::Group(sizes) => self.append_group(sizes),
             Step::Lazy(size) => self.append_lazy(*size),
             Step::Snapshot => {
+                if let Some(journal) = &self.journal {
+                    journal.end_segment();
+                }
                 self.snapshot();
             }
             Step::Reopen { is_clean } => {
