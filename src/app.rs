@@ -72,6 +72,7 @@ use crate::vocab::url::BaseUrl;
 use crate::web::{self, Web};
 use crate::workers::admin::{AdminSocket, Backend, Inviter};
 use crate::workers::bootstrap::Registry;
+use crate::workers::erasure::Purging;
 use crate::workers::files::ExportFiles;
 use crate::workers::gauges::Gauges;
 use crate::workers::reload::Reload;
@@ -572,6 +573,7 @@ impl Workers {
             follows_current: node.is_none(),
         };
         tasks.spawn(reload.run(stop()));
+        tasks.spawn(Purging::new(app.store.clone()).run(stop()));
         let sales = SalesFiles::new(&config.site().data, Arc::clone(&app.sales));
         tasks.spawn(sales.run(stop()));
         // Without the worker, there are no files.

@@ -1,5 +1,7 @@
 //! Accounts that are taken away: the request, the days in which it can be taken back, and the erasure.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::admin::{CommandError, Refusal};
@@ -9,12 +11,62 @@ use super::error::WriteError;
 use super::event::Event;
 use super::hashing::Attempt;
 use super::sessions::still_has;
+use super::store::snapshotter::SnapshotError;
 use super::store::{Caller, Store};
+use crate::vocab::ids::AccountId;
 use crate::vocab::secret::Secret;
 use crate::vocab::time::UnixMs;
 
 /// Time from the request to the erasure.
 pub const GRACE: TimeDelta = TimeDelta::days(7);
+
+/// Snapshots after an erasure until the journal's folder has forgotten the account: the journal keeps two, and the
+/// records after the first of them.
+const SNAPSHOTS: u8 = 2;
+
+/// The removal of erased accounts from the journal's folder of this node, whichever node erased them.
+pub struct Purge {
+    store: Store,
+    /// Accounts that were to be erased at the last step.
+    leaving: BTreeSet<AccountId>,
+    /// Snapshots to be written.
+    owed: u8,
+}
+
+impl Purge {
+    /// Begins with the accounts that are to be erased now.
+    pub fn new(store: Store) -> Purge {
+        let mut purge = Purge { store, leaving: BTreeSet::new(), owed: 0 };
+        purge.look();
+        purge
+    }
+
+    /// If an account was erased since the previous step, ends the segment; the next step then writes a snapshot, and
+    /// a later one another, once there are records after the first. Blocks, so async code must not call it.
+    ///
+    /// # Errors
+    /// [`SnapshotError`]; the next step tries again.
+    pub fn step(&mut self) -> Result<(), SnapshotError> {
+        if self.look() {
+            // Records that are being written may still reach the old segment, but all of them before the next step.
+            self.store.0.shared.journal.end_segment();
+            self.owed = SNAPSHOTS;
+        } else if self.owed > 0 && self.store.log_bytes_since_snapshot() > 0 {
+            self.store.snapshot_now()?;
+            self.owed -= 1;
+        }
+        Ok(())
+    }
+
+    /// Looks which accounts are to be erased. Returns whether one was erased since the last time.
+    fn look(&mut self) -> bool {
+        let state = self.store.state();
+        let is_erased = self.leaving.iter().any(|id| state.account(*id).is_none());
+        let leaving = state.accounts.values().filter(|account| account.erase_at.is_some());
+        self.leaving = leaving.map(|account| account.id).collect();
+        is_erased
+    }
+}
 
 impl Store {
     /// Disables an account, to be erased after [`GRACE`]. Returns the time of the erasure; a second request does not

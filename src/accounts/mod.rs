@@ -91,7 +91,7 @@ pub use data::watches::{WatchDetails, WatchEntry, WatchRow};
 pub use deliveries::{ClosedChannel, PendingDelivery};
 pub use digest::{DueDigest, FoundDigest, NewDigest};
 pub use email::Email;
-pub use erasure::GRACE;
+pub use erasure::{GRACE, Purge};
 pub use error::{InvalidField, WriteError};
 pub use hashing::Attempt;
 pub use hidden::Hid;

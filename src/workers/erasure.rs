@@ -1,10 +1,10 @@
-//! Erases accounts some days after their deletion was asked for.
+//! Erases accounts some days after their deletion was asked for, and removes them from the disk of each node.
 
 use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::accounts::Store;
+use crate::accounts::{Purge, Store};
 use crate::service::work;
 use crate::telemetry::security::{self, SecurityEvent};
 use crate::vocab::clock::Clock;
@@ -45,6 +45,40 @@ impl Erasure {
                     tracing::error!(error = %err, "accounts cannot be erased; trying again");
                 }
                 None => {}
+            }
+        }
+    }
+}
+
+/// The worker that removes erased accounts from the journal's folder. Each node runs it.
+pub struct Purging(Purge);
+
+impl Purging {
+    /// Creates the worker. Called before any account can be erased, so that it sees each erasure.
+    pub fn new(store: Store) -> Purging {
+        Purging(Purge::new(store))
+    }
+
+    /// Removes until `stop` is done.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        tokio::select! {
+            () = stop => {}
+            () = self.purge() => {}
+        }
+    }
+
+    async fn purge(self) {
+        let mut ticks = interval(PERIOD);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let Purging(mut purge) = self;
+        loop {
+            ticks.tick().await;
+            let Some((done, rest)) = work::run_low(move || (purge.step(), purge)).await else {
+                return;
+            };
+            purge = rest;
+            if let Err(err) = done {
+                tracing::error!(error = %err, "erased accounts stay in the journal; trying again");
             }
         }
     }

@@ -1,5 +1,8 @@
 //! Accounts that are disabled for some days and then erased.
 
+use std::fs;
+use std::path::PathBuf;
+
 use super::*;
 use crate::store::snapshot::write_chunks;
 use crate::vocab::secret::Secret;
@@ -47,6 +50,17 @@ impl World {
             self.store.feed(&ways.feed).is_some(),
             self.store.person(&ways.session, noon()).is_some(),
         ]
+    }
+
+    /// Returns the files of the journal that have this text.
+    fn files_with(&self, text: &str) -> Vec<PathBuf> {
+        let files = fs::read_dir(journal_folder(self.dir.path())).expect("a journal");
+        let files = files.map(|file| file.expect("readable").path());
+        let has = |path: &PathBuf| {
+            let bytes = fs::read(path).unwrap_or_default();
+            bytes.windows(text.len()).any(|it| it == text.as_bytes())
+        };
+        files.filter(has).collect()
     }
 
     /// Returns the traces in a snapshot.
@@ -115,6 +129,31 @@ fn nothing_of_an_erased_account_remains() {
     let new = &world.store.list()[1];
     assert!(new.id > number && new.key_last4.is_none(), "{new:?}");
     assert_eq!(world.reopened().store.counts().accounts, 2);
+}
+
+#[test]
+fn an_erased_account_leaves_the_disk() {
+    let world = World::new();
+    let other = world.account("other@example.com", Plan::Free);
+    world.leaving();
+    world.store.snapshot_now().expect("written");
+    let at = world.store.ask_erasure(&email(ADDRESS), noon()).expect("asked");
+    let mut purge = Purge::new(world.store.clone());
+    let mut step = || purge.step().expect("written");
+    step();
+    assert!(!world.files_with(ADDRESS).is_empty());
+    world.store.erase_due(at.instant()).expect("erased");
+    step();
+    step();
+    let snapshots = world.files_with(ADDRESS);
+    assert!(!snapshots.is_empty(), "the snapshot before the erasure is the older of two");
+    step();
+    assert_eq!(world.files_with(ADDRESS), snapshots, "nothing was written since");
+    world.add_watch(&other, watch("others.com", true)).expect("added");
+    step();
+    assert_eq!(world.files_with(ADDRESS), Vec::<PathBuf>::new());
+    drop(purge);
+    assert_eq!(world.reopened().store.counts().accounts, 1);
 }
 
 #[test]
