@@ -19,8 +19,9 @@ use object_store::{ClientOptions, RetryConfig};
 use crate::outbound::dns::Dns;
 use crate::outbound::guard::Guard;
 use crate::outbound::http::{CallError, Client};
-use crate::outbound::settings::{SecretSource, Settings};
+use crate::outbound::settings::Settings;
 use crate::vocab::net::AllowList;
+use crate::vocab::secret::SecretSource;
 use crate::vocab::url::BaseUrl;
 
 /// Length of a part that is sent or read in one request.

@@ -13,13 +13,13 @@ use url::{Host, Url};
 use crate::config::number::Bounded;
 use crate::outbound::settings::{
     ARCHIVE_URL_DEFAULT, Archive, Dns, PUSHOVER_BASE_DEFAULT, RDAP_BOOTSTRAP_DEFAULT,
-    RETRY_SECONDS_DEFAULT, Rdap, Sample, SecretSource, Smtp, SmtpTls, TELEGRAM_BASE_DEFAULT,
-    Telegram, Webhooks, Whois,
+    RETRY_SECONDS_DEFAULT, Rdap, Sample, Smtp, SmtpTls, TELEGRAM_BASE_DEFAULT, Telegram, Webhooks,
+    Whois,
 };
 use crate::outbound::whois;
 use crate::vocab::net::{self, AllowList};
 use crate::vocab::rdap::RdapBase;
-use crate::vocab::secret::Secret;
+use crate::vocab::secret::{Secret, SecretSource};
 use crate::vocab::suffixes;
 use crate::vocab::tld::{fold_tld, is_suffix};
 use crate::vocab::url::{BaseUrl, DeniedName};

@@ -13,13 +13,12 @@ use crate::config::number::Bounded;
 use crate::config::problem::Problem;
 use crate::facts::published::{PublishedList, TOP_DEFAULT};
 use crate::feeds::Format;
-use crate::outbound::settings::SecretSource;
 use crate::sources::presets::{Class, Content, Flow, PRESETS, Packing, TRANSFER_MIB_MAX, Terms};
 use crate::sources::schedule::Schedule;
 use crate::sources::settings::{Address, Contact, Login, Settings, Source};
 use crate::vocab::day::Day;
 use crate::vocab::net::AllowList;
-use crate::vocab::secret::Secret;
+use crate::vocab::secret::{Secret, SecretSource};
 use crate::vocab::tld::is_label;
 
 const IDLE_SECONDS_DEFAULT: u32 = 60;

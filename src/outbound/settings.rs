@@ -12,8 +12,7 @@ use url::Host;
 
 use crate::vocab::net::{AllowList, Network};
 use crate::vocab::rdap::{Bootstrap, ChosenServers};
-use crate::vocab::secret::Secret;
-use crate::vocab::text_file;
+use crate::vocab::secret::SecretSource;
 use crate::vocab::url::{BaseUrl, DeniedName, HostRules};
 
 /// IANA's registry of RDAP servers by TLD (RFC 9224).
@@ -71,36 +70,6 @@ impl Settings {
         let own = self.public_url.as_ref().and_then(BaseUrl::host_name);
         let deny_names = self.webhooks.deny_names.iter().cloned().chain(own).collect();
         HostRules { deny_names, ..self.rules(&self.webhooks.allow) }
-    }
-}
-
-/// A password or token, or the file that contains it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SecretSource {
-    Text(Secret),
-    File(PathBuf),
-}
-
-impl SecretSource {
-    /// Reads the secret, without a trailing line break of the file.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is empty.
-    pub fn read(&self) -> std::io::Result<Secret> {
-        match self {
-            SecretSource::Text(secret) => Ok(secret.clone()),
-            SecretSource::File(path) => {
-                let text = text_file::read_text(path)?;
-                let text = text.trim_end_matches(['\r', '\n']);
-                if text.is_empty() {
-                    return Err(std::io::Error::new(
-                        std::io::ErrorKind::InvalidData,
-                        "the file is empty",
-                    ));
-                }
-                Ok(Secret::new(text.to_owned()))
-            }
-        }
     }
 }
 

@@ -12,12 +12,12 @@ use url::Url;
 
 use crate::facts::published::TOP_DEFAULT;
 use crate::feeds::Format;
-use crate::outbound::settings::SecretSource;
 use crate::presets::{CZDS_LOGIN_URL, Class, Content, Flow, Packing, Preset, Terms};
 use crate::schedule::Schedule;
 use crate::vocab::day::Day;
 use crate::vocab::net::AllowList;
 use crate::vocab::origin::Origin;
+use crate::vocab::secret::SecretSource;
 
 /// Maximum bytes of a URL.
 const ADDRESS_MAX: usize = 2_048;

@@ -12,8 +12,8 @@ use dropdex::nodes::store::s3::S3;
 use dropdex::outbound::dns::Dns;
 use dropdex::outbound::guard::Guard;
 use dropdex::outbound::http::Client;
-use dropdex::outbound::settings::{self, SecretSource};
-use dropdex::vocab::secret::Secret;
+use dropdex::outbound::settings;
+use dropdex::vocab::secret::{Secret, SecretSource};
 use dropdex::vocab::url::HostRules;
 use tempfile::TempDir;
 
