@@ -1,7 +1,7 @@
 //! Certificates by ACME: Pebble, the test server of Let's Encrypt, validates the server by TLS-ALPN-01 and issues.
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -87,6 +87,8 @@ impl Authority {
         let url = format!("https://{}/roots/0", self.management);
         let root = Command::new("curl").args(["-fsSk", &url]).output().expect("curl runs");
         let text = String::from_utf8_lossy(&root.stdout).into_owned();
+        // If no name server responds, an order fails, and the next one begins a minute later.
+        wait::until_ok(ISSUED_MAX, || TcpStream::connect(&dns).map_err(|err| err.to_string()));
         root.status.success().then_some(text).ok_or_else(|| self.log())
     }
 
@@ -143,7 +145,7 @@ fn an_authority_issues_the_certificate_and_a_restart_keeps_it() {
     let settings = site.settings(&authority.settings());
     let serve = || site.serve_on(address, &["--config", &settings]);
     let server = serve();
-    wait::until_ok(ISSUED_MAX, || verified(&server, &root));
+    wait::until_ok(ISSUED_MAX, || verified(&server, &root).map_err(|err| err + &authority.log()));
     let first = certificate(&site).expect("it is kept");
     let key = fs::metadata(site.data().join("acme/key.pem")).expect("it is kept");
     assert_eq!(key.mode() & 0o777, 0o600, "only its owner reads it");
