@@ -8,17 +8,20 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use axum::body::Bytes;
 use axum::http::Request as HttpRequest;
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD;
 use chrono::{DateTime, TimeDelta, Utc};
 use http_body_util::BodyExt;
 use instant_acme::{
     Account, AccountCredentials, AuthorizationStatus, BodyWrapper, BytesResponse, ChallengeType,
-    Error, HttpClient, Identifier, NewAccount, NewOrder, OrderStatus, RetryPolicy,
+    Error, ExternalAccountKey, HttpClient, Identifier, NewAccount, NewOrder, OrderStatus,
+    RetryPolicy,
 };
 use tokio::time::sleep;
 
 use crate::outbound::guard::Guard;
 use crate::outbound::http::Client;
-use crate::server::settings::AcmeSettings;
+use crate::server::settings::{AcmeSettings, ExternalAccount};
 use crate::server::tls::Tls;
 use crate::vocab::clock::Clock;
 use crate::vocab::{new_file, whole_file};
@@ -35,6 +38,7 @@ const RESPONSE_MAX: usize = 1 << 20;
 /// Maximum time of an order's validation.
 const VALIDATION_MAX: Duration = Duration::from_secs(120);
 const ACCOUNT: &str = "account.json";
+const EXTERNAL_REQUIRED: &str = "urn:ietf:params:acme:error:externalAccountRequired";
 
 /// Label values of the outcome of an order.
 const OK: &str = "ok";
@@ -165,10 +169,27 @@ impl Acme {
             terms_of_service_agreed: true,
             only_return_existing: false,
         };
-        let (account, credentials) = builder().create(&new, directory.clone(), None).await?;
+        let external = self.settings.external.as_ref().map(external_key).transpose()?;
+        let created = builder().create(&new, directory.clone(), external.as_ref()).await;
+        let (account, credentials) = match created {
+            Err(Error::Api(problem)) if problem.r#type.as_deref() == Some(EXTERNAL_REQUIRED) => {
+                bail!(
+                    "the authority asks for an external account: set tls.eab_key_id and tls.eab_hmac_key to the key from its web page"
+                )
+            }
+            created => created?,
+        };
         whole_file::replace(path, &serde_json::to_vec(&(directory, credentials))?)?;
         Ok(account)
     }
+}
+
+fn external_key(account: &ExternalAccount) -> anyhow::Result<ExternalAccountKey> {
+    let text = account.key.read().context("tls.eab_hmac_key_file")?;
+    let key = URL_SAFE_NO_PAD.decode(text.reveal().trim_end_matches('='));
+    let key = key.ok().filter(|key| !key.is_empty());
+    let key = key.context("tls.eab_hmac_key is not base64url, as authorities print it")?;
+    Ok(ExternalAccountKey::new(account.id.clone(), &key))
 }
 
 /// Requests to the authority, through the guard of outbound calls.

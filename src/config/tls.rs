@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 
-use crate::server::settings::{AcmeSettings, TlsFiles};
+use super::outbound::secret;
+use crate::server::settings::{AcmeSettings, ExternalAccount, TlsFiles};
 use crate::vocab::net::AllowList;
+use crate::vocab::secret::Secret;
 use crate::vocab::url::BaseUrl;
 
 const FOLDER: &str = "acme";
@@ -27,6 +29,9 @@ pub(super) struct TlsFile {
     directory: Option<String>,
     allow: AllowList,
     ca_file: Option<PathBuf>,
+    eab_key_id: Option<String>,
+    eab_hmac_key: Option<Secret>,
+    eab_hmac_key_file: Option<PathBuf>,
 }
 
 impl TlsFile {
@@ -71,6 +76,15 @@ impl TlsFile {
             directory.starts_with("https://") && url::Url::parse(&directory).is_ok(),
             "tls.directory: `{directory}` is not letsencrypt, letsencrypt-staging or an https address"
         );
+        let key = secret(None, self.eab_hmac_key, self.eab_hmac_key_file, "tls.eab_hmac_key")?;
+        let external = match (self.eab_key_id, key) {
+            (Some(id), Some(key)) => Some(ExternalAccount { id, key }),
+            (None, None) => None,
+            (Some(_), None) => bail!(
+                "tls.eab_hmac_key is missing; set it or eab_hmac_key_file to the key that the authority gave you with tls.eab_key_id"
+            ),
+            (None, Some(_)) => bail!("tls.eab_hmac_key needs tls.eab_key_id"),
+        };
         let folder = data.join(FOLDER);
         Ok(Some(AcmeSettings {
             hosts,
@@ -78,10 +92,57 @@ impl TlsFile {
             directory,
             allow: self.allow,
             ca_file: self.ca_file,
+            external,
             files: TlsFiles {
                 certificate: folder.join("certificate.pem"),
                 key: folder.join("key.pem"),
             },
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Given};
+    use crate::server::settings::TlsSource;
+
+    fn load(lines: &str) -> anyhow::Result<AcmeSettings> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("dropdex.toml");
+        std::fs::write(&path, format!("[tls]\nacme = true\n{lines}")).expect("writable");
+        let config = Config::load(Given { config: Some(path), ..Given::default() })?;
+        let Some(TlsSource::Acme(settings)) = config.server.tls else { bail!("no authority") };
+        Ok(settings)
+    }
+
+    #[test]
+    fn wrong_values_are_named() {
+        let hosts = "hosts = [\"drops.example.com\"]\n";
+        for (lines, problem) in [
+            ("", "tls.hosts: is missing"),
+            ("hosts = []", "tls.hosts: must name at least one"),
+            ("hosts = [\"*.example.com\"]", "`*.example.com` is not a host name"),
+            ("hosts = [\"Drops.example.com\"]", "`Drops.example.com` is not a host name"),
+            ("hosts = [\"192.0.2.1\"]", "`192.0.2.1` is not a host name"),
+            ("hosts = [\"localhost\"]", "`localhost` is not a host name"),
+            (&format!("{hosts}contact = \"mailto:a@example.com\""), "is not an e-mail address"),
+            (&format!("{hosts}directory = \"zerossl\""), "tls.directory: `zerossl` is not"),
+            (&format!("{hosts}directory = \"http://ca.test/dir\""), "or an https address"),
+            (&format!("{hosts}eab_key_id = \"a\""), "tls.eab_hmac_key is missing"),
+            (&format!("{hosts}eab_hmac_key = \"a\""), "needs tls.eab_key_id"),
+            (
+                &format!(
+                    "{hosts}eab_key_id = \"a\"\neab_hmac_key = \"a\"\neab_hmac_key_file = \"f\""
+                ),
+                "tls.eab_hmac_key or tls.eab_hmac_key_file, not both",
+            ),
+        ] {
+            let error = format!("{:#}", load(lines).expect_err(lines));
+            assert!(error.contains(problem), "{lines}: {error}");
+        }
+        let settings = load(hosts).expect("valid");
+        assert_eq!(settings.directory, DIRECTORIES[0].1);
+        assert_eq!(settings.external, None);
     }
 }

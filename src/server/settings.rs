@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::server::cors::AllowedOrigin;
 use crate::vocab::memory;
 use crate::vocab::net::AllowList;
+use crate::vocab::secret::SecretSource;
 
 /// All settings of the section.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -228,8 +229,18 @@ pub struct AcmeSettings {
     pub allow: AllowList,
     /// PEM file of certificates to trust besides the public roots, for an authority of one's own.
     pub ca_file: Option<PathBuf>,
+    /// The customer account that the authority asks for, if it does.
+    pub external: Option<ExternalAccount>,
     /// Where the certificate is kept.
     pub files: TlsFiles,
+}
+
+/// The key that binds an account to one outside ACME (RFC 8555, section 7.3.4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExternalAccount {
+    pub id: String,
+    /// The MAC key in base64url.
+    pub key: SecretSource,
 }
 
 /// A certificate chain and its private key, as PEM files.

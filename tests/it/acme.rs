@@ -1,5 +1,6 @@
 //! Certificates by ACME: Pebble, the test server of Let's Encrypt, validates the server by TLS-ALPN-01 and issues.
 
+use std::collections::HashMap;
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::MetadataExt;
@@ -31,6 +32,11 @@ struct Authority {
 impl Authority {
     /// Starts an authority that validates hosts at this port, and issues certificates for this time.
     fn start(port: u16, seconds: u32) -> Authority {
+        Authority::with_customers(port, seconds, &[])
+    }
+
+    /// As [`Authority::start`]; if there are customers (key and MAC key), only they get an account.
+    fn with_customers(port: u16, seconds: u32, customers: &[(&str, &str)]) -> Authority {
         let folder = tempfile::tempdir().expect("a folder");
         let addresses = free_addresses(4);
         let [directory, management, dns, names] = addresses.try_into().expect("four");
@@ -43,6 +49,8 @@ impl Authority {
             "listenAddress": directory, "managementListenAddress": management,
             "certificate": path("ca.pem"), "privateKey": path("key.pem"),
             "httpPort": 1, "tlsPort": port, "certificateValidityPeriod": seconds,
+            "externalAccountBindingRequired": !customers.is_empty(),
+            "externalAccountMACKeys": customers.iter().copied().collect::<HashMap<_, _>>(),
         }});
         fs::write(path("pebble.json"), settings.to_string()).expect("written");
         let run = |program: PathBuf, args: &[&str]| {
@@ -79,6 +87,8 @@ impl Authority {
         ];
         let authority = Authority { folder, directory, management, children };
         wait::until_ok(ISSUED_MAX, || authority.root());
+        // If no name server responds, an order fails, and the next one begins a minute later.
+        wait::until_ok(ISSUED_MAX, || TcpStream::connect(&dns).map_err(|err| err.to_string()));
         authority
     }
 
@@ -87,8 +97,6 @@ impl Authority {
         let url = format!("https://{}/roots/0", self.management);
         let root = Command::new("curl").args(["-fsSk", &url]).output().expect("curl runs");
         let text = String::from_utf8_lossy(&root.stdout).into_owned();
-        // If no name server responds, an order fails, and the next one begins a minute later.
-        wait::until_ok(ISSUED_MAX, || TcpStream::connect(&dns).map_err(|err| err.to_string()));
         root.status.success().then_some(text).ok_or_else(|| self.log())
     }
 
@@ -162,6 +170,31 @@ fn an_authority_issues_the_certificate_and_a_restart_keeps_it() {
         (certificate(&site), authority.log().matches("/order-plz").count()),
         (Some(first), orders)
     );
+}
+
+#[test]
+fn an_authority_that_asks_for_a_customer_key_gets_it() {
+    const KEY: &str = "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W";
+    let address = free_addresses(1)[0];
+    let authority = Authority::with_customers(address.port(), LONG_SECONDS, &[("me", KEY)]);
+    let site = Site::with_a_name_of_each_kind();
+    let with = |lines: &str| authority.settings().replace("[tls]\n", &format!("[tls]\n{lines}"));
+    for (lines, problem) in [
+        ("", "set tls.eab_key_id and tls.eab_hmac_key"),
+        ("eab_key_id = \"me\"\neab_hmac_key = \"?\"\n", "tls.eab_hmac_key is not base64url"),
+        ("eab_key_id = \"you\"\neab_hmac_key = \"AAAA\"\n", "the account"),
+    ] {
+        let server = site.serve_on(address, &["--config", &site.settings(&with(lines))]);
+        wait::until(ISSUED_MAX, "the order fails", || {
+            server.metrics().get("/metrics").text().contains("orders_total{outcome=\"failed\"} 1")
+        });
+        let log = server.stop();
+        assert!(log.contains(problem), "{lines}: {log}");
+    }
+    let file = site.write("key", format!("{KEY}\n"));
+    let given = with(&format!("eab_key_id = \"me\"\neab_hmac_key_file = {file:?}\n"));
+    let _server = site.serve_on(address, &["--config", &site.settings(&given)]);
+    wait::until(ISSUED_MAX, "a certificate", || certificate(&site).is_some());
 }
 
 #[test]
