@@ -329,6 +329,15 @@ fn check_plans(plans: &Plans) -> anyhow::Result<()> {
 }
 
 impl Config {
+    /// Reads a settings file with this text.
+    #[cfg(test)]
+    fn load_text(text: &str, given: Given) -> anyhow::Result<Config> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("dropdex.toml");
+        std::fs::write(&path, text).expect("writable");
+        Config::load(Given { config: Some(path), ..given })
+    }
+
     /// Reads the file and merges it with `given`.
     ///
     /// # Errors
@@ -462,19 +471,12 @@ mod tests {
     use crate::index::query::index::Contains;
     use crate::intake::request::WorkerMemory;
 
-    fn load(text: &str, given: Given) -> anyhow::Result<Config> {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("dropdex.toml");
-        std::fs::write(&path, text).expect("writable");
-        Config::load(Given { config: Some(path), ..given })
-    }
-
     #[test]
     fn flags_take_precedence_over_the_file() {
         let text = "data = \"a\"\nindex = \"b\"\ntoday = \"2026-10-03\"\ncatch_days = 7\n\
                     [plans.pro]\nrequests_per_day = 5\n";
         let given = Given { data: Some("flag".into()), ..Given::default() };
-        let config = load(text, given).expect("loads");
+        let config = Config::load_text(text, given).expect("loads");
         assert_eq!(config.data, Path::new("flag"));
         assert_eq!(config.index, Path::new("b"));
         assert_eq!(config.clock.today().to_string(), "2026-10-03");
@@ -486,7 +488,7 @@ mod tests {
 
     #[test]
     fn the_index_setting_is_a_folder_or_a_section() {
-        let settings = |text: &str| load(text, Given::default()).expect("loads");
+        let settings = |text: &str| Config::load_text(text, Given::default()).expect("loads");
         let keep = |generations| Keep::new(generations).expect("in range");
         let alone = settings("index = \"b\"");
         assert_eq!(alone.index, Path::new("b"));
@@ -518,13 +520,18 @@ mod tests {
             "extend_percent = 101",
             "contains = \"none\"",
         ] {
-            assert!(load(&format!("[index]\n{bad}"), Given::default()).is_err(), "{bad}");
+            assert!(
+                Config::load_text(&format!("[index]\n{bad}"), Given::default()).is_err(),
+                "{bad}"
+            );
         }
     }
 
     #[test]
     fn names_of_zones_are_kept_as_the_settings_say() {
-        let keep = |text: &str| load(text, Given::default()).map(|config| config.zone_names).ok();
+        let keep = |text: &str| {
+            Config::load_text(text, Given::default()).map(|config| config.zone_names).ok()
+        };
         assert_eq!(keep(""), Some(zones::Keep::Drops));
         assert_eq!(keep("[zones]\nkeep = \"all\""), Some(zones::Keep::All));
         assert_eq!(keep("[zones]\nkeep = \"none\""), None);
@@ -532,7 +539,9 @@ mod tests {
 
     #[test]
     fn export_files_are_off_unless_enabled() {
-        let days = |text: &str| load(text, Given::default()).map(|config| config.export_files);
+        let days = |text: &str| {
+            Config::load_text(text, Given::default()).map(|config| config.export_files)
+        };
         assert_eq!(days("").expect("loads"), None);
         assert_eq!(days("[export_files]\nkeep_days = 3\n").expect("loads"), None);
         assert_eq!(days("[export_files]\nenabled = true\n").expect("loads"), Some(7));
@@ -546,7 +555,8 @@ mod tests {
 
     #[test]
     fn inbox_settings_are_read() {
-        let inbox = |text: &str| load(text, Given::default()).map(|config| config.inbox);
+        let inbox =
+            |text: &str| Config::load_text(text, Given::default()).map(|config| config.inbox);
         let seconds = std::time::Duration::from_secs;
         let on = |period| InboxSettings { enabled: true, period };
         assert_eq!(inbox("").expect("loads"), on(seconds(5)));
@@ -561,17 +571,18 @@ mod tests {
     fn web_settings_are_read() {
         let text = "[web]\nsignup = false\nsignup_plan = \"pro\"\nplain_http = true\n\
                     proxies = [\"10.0.0.1\", \"::ffff:10.0.0.2\"]\n";
-        let Config { web, server, .. } = load(text, Given::default()).expect("loads");
+        let Config { web, server, .. } = Config::load_text(text, Given::default()).expect("loads");
         assert_eq!((web.signup, web.signup_plan, web.plain_http), (Some(false), Plan::Pro, true));
         let proxies: Vec<_> = server.proxies.iter().map(ToString::to_string).collect();
         assert_eq!(proxies, ["10.0.0.1", "10.0.0.2"]);
-        let web = load("", Given::default()).expect("loads").web;
+        let web = Config::load_text("", Given::default()).expect("loads").web;
         assert_eq!((web.signup, web.signup_plan, web.plain_http), (None, Plan::Free, false));
     }
 
     #[test]
     fn a_list_of_links_replaces_its_default() {
-        let links = |text: &str| load(text, Given::default()).map(|config| config.web.links);
+        let links =
+            |text: &str| Config::load_text(text, Given::default()).map(|config| config.web.links);
         let text = "[[links.backorder]]\nname = \"Mine\"\nurl = \"https://a.example/{name}\"\ntlds = [\".De\"]\n";
         let found = links(text).expect("loads");
         let name = |text| crate::vocab::name::DomainName::parse(text).expect("a name");
@@ -618,7 +629,7 @@ mod tests {
 
     fn with_variables(text: &str, variables: &[(&str, &str)]) -> anyhow::Result<Config> {
         let variables = variables.iter().filter_map(|(name, text)| Variable::new(name, text));
-        load(text, Given { variables: variables.collect(), ..Given::default() })
+        Config::load_text(text, Given { variables: variables.collect(), ..Given::default() })
     }
 
     #[test]
@@ -713,7 +724,8 @@ mod tests {
     fn the_names_of_variables_are_those_of_the_file() {
         let of = |section: &str| {
             let text = format!("{section}nothing-like-it = {{}}");
-            let err = format!("{:#}", load(&text, Given::default()).expect_err("unknown"));
+            let err =
+                format!("{:#}", Config::load_text(&text, Given::default()).expect_err("unknown"));
             let known = err.rsplit("known are ").next().expect("a list").to_owned();
             let mut known: Vec<String> = known.split(", ").map(str::to_owned).collect();
             known.sort();
@@ -741,7 +753,7 @@ mod tests {
             "[log]\nformat = \"json\"",
             "=",
         ] {
-            assert!(load(text, Given::default()).is_err(), "{text}");
+            assert!(Config::load_text(text, Given::default()).is_err(), "{text}");
         }
         let missing =
             Given { config: Some("/nonexistent/dropdex.toml".into()), ..Given::default() };

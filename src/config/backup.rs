@@ -83,12 +83,9 @@ mod tests {
                       access_key_id = \"id\"\n";
 
     fn load(text: &str, key: Option<&str>) -> anyhow::Result<Option<BackupSettings>> {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("dropdex.toml");
-        std::fs::write(&path, text).expect("writable");
         let backup_s3_secret_access_key = key.map(|key| Secret::new(key.to_owned()));
         let secrets = GivenSecrets { backup_s3_secret_access_key, ..GivenSecrets::default() };
-        let config = Config::load(Given { config: Some(path), secrets, ..Given::default() })?;
+        let config = Config::load_text(text, Given { secrets, ..Given::default() })?;
         Ok(config.backup)
     }
 

@@ -117,11 +117,8 @@ mod tests {
                       access_key_id = \"id\"\n";
 
     fn load(text: &str, s3_secret_access_key: Option<Secret>) -> anyhow::Result<ClusterSettings> {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("dropdex.toml");
-        std::fs::write(&path, text).expect("writable");
         let secrets = GivenSecrets { s3_secret_access_key, ..GivenSecrets::default() };
-        let config = Config::load(Given { config: Some(path), secrets, ..Given::default() })?;
+        let config = Config::load_text(text, Given { secrets, ..Given::default() })?;
         Ok(config.cluster.expect("a section"))
     }
 

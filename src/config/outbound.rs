@@ -370,11 +370,7 @@ mod tests {
     use crate::outbound::settings::Settings;
 
     fn load(text: &str, secrets: GivenSecrets) -> anyhow::Result<Settings> {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("dropdex.toml");
-        std::fs::write(&path, text).expect("writable");
-        let given = Given { config: Some(path), secrets, ..Given::default() };
-        Ok(Config::load(given)?.outbound)
+        Ok(Config::load_text(text, Given { secrets, ..Given::default() })?.outbound)
     }
 
     fn loaded(text: &str) -> Settings {

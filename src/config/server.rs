@@ -141,10 +141,7 @@ mod tests {
     use crate::server::settings::ServerSettings;
 
     fn load(text: &str, given: Given) -> anyhow::Result<ServerSettings> {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("dropdex.toml");
-        std::fs::write(&path, text).expect("writable");
-        Ok(Config::load(Given { config: Some(path), ..given })?.server)
+        Ok(Config::load_text(text, given)?.server)
     }
 
     #[test]
@@ -192,11 +189,7 @@ mod tests {
     fn old_names_are_accepted_and_reported() {
         let text = "[server]\nreads = 3\nconnections = 7\nqueue_seconds = 0.25\n\
                     [web]\nproxies = [\"10.0.0.2\"]\n[webhooks]\ndeny_names = [\"corp.example\"]\n";
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("dropdex.toml");
-        std::fs::write(&path, text).expect("writable");
-        let given = Given { config: Some(path), ..Given::default() };
-        let config = Config::load(given).expect("loads");
+        let config = Config::load_text(text, Given::default()).expect("loads");
         assert_eq!((config.server.admission.reads, config.server.connections.total), (3, 7));
         assert_eq!(config.server.admission.queue_timeout.as_millis(), 250);
         assert_eq!(config.server.proxies.len(), 1);

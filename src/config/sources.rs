@@ -251,10 +251,7 @@ mod tests {
     use crate::sources::presets;
 
     fn load(text: &str) -> anyhow::Result<Settings> {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("dropdex.toml");
-        std::fs::write(&path, text).expect("writable");
-        Ok(Config::load(Given { config: Some(path), ..Given::default() })?.sources)
+        Ok(Config::load_text(text, Given::default())?.sources)
     }
 
     fn loaded(text: &str) -> Settings {

@@ -108,10 +108,8 @@ mod tests {
     use crate::server::settings::TlsSource;
 
     fn load(lines: &str) -> anyhow::Result<AcmeSettings> {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("dropdex.toml");
-        std::fs::write(&path, format!("[tls]\nacme = true\n{lines}")).expect("writable");
-        let config = Config::load(Given { config: Some(path), ..Given::default() })?;
+        let text = format!("[tls]\nacme = true\n{lines}");
+        let config = Config::load_text(&text, Given::default())?;
         let Some(TlsSource::Acme(settings)) = config.server.tls else { bail!("no authority") };
         Ok(settings)
     }
