@@ -55,7 +55,8 @@ use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 use crate::vocab::limits::CATCH_DAYS_DEFAULT;
 use crate::vocab::memory;
-use crate::vocab::plan::{AccountLimits, Plan, Plans};
+use crate::vocab::named;
+use crate::vocab::plan::{AccountLimits, Plan, PlanLimits, Plans};
 use crate::vocab::url::BaseUrl;
 use crate::web::WebSettings;
 use crate::web::links::Links;
@@ -278,18 +279,36 @@ struct ExportFilesSection {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct ZonesFile {
+    #[serde(deserialize_with = "named::deserialize")]
     keep: zones::Keep,
 }
 
 /// The section `[plans]`.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct PlansFile {
     /// Whether pages show all plans with their prices and the benefits of a higher plan.
     #[serde(default)]
     public: bool,
-    /// No field is missing: [`read`] adds the defaults.
-    #[serde(flatten)]
-    limits: Plans,
+    // None is missing: [`read`] adds the defaults.
+    free: PlanLimits,
+    core: PlanLimits,
+    pro: PlanLimits,
+    api: PlanLimits,
+}
+
+impl Default for PlansFile {
+    fn default() -> PlansFile {
+        let plans = Plans::default();
+        let [free, core, pro, api] = Plan::ALL.map(|plan| *plans.limits(plan));
+        PlansFile { public: false, free, core, pro, api }
+    }
+}
+
+impl PlansFile {
+    fn limits(&self) -> Plans {
+        Plans::new([self.free, self.core, self.pro, self.api])
+    }
 }
 
 /// The section `[accounts]`.
@@ -362,7 +381,8 @@ impl Config {
 
     fn of(given: Given) -> anyhow::Result<Config> {
         let (file, renamed) = read(given.config.as_deref(), &given.variables)?;
-        check_plans(&file.plans.limits)?;
+        let plans = file.plans.limits();
+        check_plans(&plans)?;
         let drain_delay = given.drain_delay.map(Seconds::try_from).transpose();
         let drain_delay = drain_delay.map_err(|err| anyhow::anyhow!("--drain-delay: {err}"))?;
         let data = given.data.or(file.data).unwrap_or_else(|| "data".into());
@@ -427,7 +447,7 @@ impl Config {
             export_files: file.export_files.enabled.then(|| {
                 file.export_files.keep_days.map_or(EXPORT_FILES_DAYS_DEFAULT, Bounded::get)
             }),
-            plans: file.plans.limits,
+            plans,
             accounts: file.accounts.limits(),
             web: WebSettings { links: file.links, public_plans: file.plans.public, ..file.web },
             telemetry: telemetry::settings(file.metrics, file.log, given.log_json),
@@ -446,7 +466,8 @@ fn read(
     let defaults = config::Config::try_from(&BTreeMap::from([("plans", Plans::default())]))?;
     let mut builder = config::Config::builder().add_source(defaults);
     if let Some(path) = path {
-        std::fs::metadata(path).context("cannot be read; check --config")?;
+        let facts = std::fs::metadata(path).context("cannot be read; check --config")?;
+        anyhow::ensure!(!facts.is_dir(), "is a folder; name the file with --config");
         let source = config::File::from(path).format(config::FileFormat::Toml).required(true);
         builder = builder.add_source(source);
     }
@@ -647,6 +668,8 @@ mod tests {
                 ("DROPDEX_SOURCES__UK_NOMINET__ENABLED", "true"),
                 ("DROPDEX_SOURCES__CONTACT", "ops@example.com"),
                 ("DROPDEX_WEB__SIGNUP", "false"),
+                ("DROPDEX_PLANS__PRO__PRICE_USD", "9"),
+                ("DROPDEX_PLANS", "{free = {data_mb = 3}}"),
                 ("DROPDEX_NODE", "7"),
                 ("DROPDEX_LISTEN", "[::1]:80"),
                 ("DROPDEX_PUBLIC_URL", ""),
@@ -666,6 +689,8 @@ mod tests {
         assert_eq!((config.web.signup, config.node.as_str()), (Some(false), "7"));
         assert_eq!(config.listen.as_str(), "[::1]:80");
         assert_eq!(config.outbound.public_url, None);
+        let plan = |plan| config.plans.limits(plan);
+        assert_eq!((plan(Plan::Pro).price_usd, plan(Plan::Free).data_mb), (9, 3));
     }
 
     #[test]
@@ -680,7 +705,7 @@ mod tests {
             (
                 "[server]\nmax_reads = \"x\"",
                 &[],
-                &[file, "server.max_reads: is string \"x\", but must be an integer"],
+                &[file, "server.max_reads: is string \"x\", but must be a whole number"],
             ),
             ("[index]\nkeep = 0", &[], &["index.keep: 0 is out of range; it must be 1 to 100"]),
             (
@@ -697,8 +722,44 @@ mod tests {
             (
                 "[plans.gold]\nprice_usd = 1",
                 &[],
-                &["plans: `gold` is unknown; known are free, core, pro, api"],
+                &["plans.gold: no such setting; known are public, free, core, pro, api"],
             ),
+            (
+                "[plans.pro]\nprice_usd = -1",
+                &[],
+                &["plans.pro.price_usd: ", "a whole number from 0"],
+            ),
+            (
+                "[smtp]\ntls = \"ssl\"",
+                &[],
+                &["smtp.tls: `ssl` is unknown; known are starttls, tls, none"],
+            ),
+            (
+                "[web]\nsignup_plan = \"gold\"",
+                &[],
+                &["web.signup_plan: `gold` is unknown; known are free, core, pro, api"],
+            ),
+            (
+                "[index]\ncontains = \"some\"",
+                &[],
+                &["index.contains: `some` is unknown; known are all, drops"],
+            ),
+            ("[zones]\nkeep = \"x\"", &[], &["zones.keep: `x` is unknown; known are "]),
+            ("server = 5", &[], &["server: ", "must be a section with settings of its own"]),
+            (
+                "[server]\nproxies = [\"10.0.0.0/8\"]",
+                &[],
+                &["server.proxies[0]: must be an IP address such as 10.0.0.2, not a name"],
+            ),
+            (
+                "",
+                &[("DROPDEX_SERVER__PROXIES", "10.0.0.1")],
+                &["DROPDEX_SERVER__PROXIES is wrong: server.proxies: ", "a list such as [\"one\""],
+            ),
+            ("[accounts]\nmax_data_mb = 0", &[], &["accounts.max_data_mb: ", "from 1"]),
+            ("data = 1\ndata = 2", &[], &["is not TOML at line 2, column 1: duplicate key"]),
+            ("data = \"\u{1b}[2J\"", &[], &["is not TOML at line 1"]),
+            ("[[links.backorder]]\nname = \"x\"", &[], &["links.backorder[0].url: is missing"]),
             (
                 "",
                 &[("DROPDEX_SERVER__MAX_READS", "x")],
@@ -716,6 +777,7 @@ mod tests {
         ] {
             let err = format!("{:#}", with_variables(text, variables).expect_err(text));
             assert!(words.iter().all(|word| err.contains(word)), "{err}");
+            assert!(!err.contains('\u{1b}'), "{err:?}");
         }
     }
 

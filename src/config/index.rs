@@ -10,6 +10,7 @@ use crate::index::generation::build::{BuildSettings, Keep};
 use crate::index::generation::memory::MemoryBound;
 use crate::index::query::index::Contains;
 use crate::intake::request::WorkerMemory;
+use crate::vocab::named;
 
 /// A rebuild opens and verifies every batch, and merges them all at once.
 const COMPACT_ABOVE_DEFAULT: u32 = 64;
@@ -51,6 +52,7 @@ pub struct IndexFile {
     worker_memory_mib: Option<Bounded<{ WorkerMemory::MIN_MIB }, { MemoryBound::MAX_MIB }>>,
     extend_from: Option<u32>,
     extend_percent: Option<Bounded<0, 100>>,
+    #[serde(deserialize_with = "named::optional")]
     contains: Option<Contains>,
     facts_memory_mib: Option<Bounded<1, FACTS_MEMORY_MIB_MAX>>,
 }

@@ -17,6 +17,7 @@ use crate::outbound::settings::{
     Whois,
 };
 use crate::outbound::whois;
+use crate::vocab::named;
 use crate::vocab::net::{self, AllowList};
 use crate::vocab::rdap::RdapBase;
 use crate::vocab::secret::{Secret, SecretSource};
@@ -58,6 +59,7 @@ pub struct GivenSecrets {
 pub(super) struct SmtpFile {
     host: Option<String>,
     port: Option<u16>,
+    #[serde(deserialize_with = "named::optional")]
     tls: Option<SmtpTls>,
     username: Option<String>,
     password: Option<Secret>,

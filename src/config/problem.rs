@@ -22,10 +22,15 @@ impl From<ConfigError> for Problem {
         match err {
             ConfigError::At { error, key, .. } => Problem::from(*error).below(&key),
             ConfigError::Type { unexpected, expected, key, .. } => {
-                let what = format!("is {unexpected}, but must be {expected}");
+                let what = format!("is {unexpected}, but must be {}", plain(expected));
                 Problem { key: String::new(), what }.below(&key)
             }
-            ConfigError::NotFound(key) => Problem { key, what: "is missing".to_owned() },
+            ConfigError::FileParse { cause, .. } => {
+                Problem { key: String::new(), what: syntax(&cause.to_string()) }
+            }
+            ConfigError::NotFound(key) => {
+                Problem { key: dotted(&key), what: "is missing".to_owned() }
+            }
             ConfigError::Message(text) => Problem::of_text(&text),
             other => Problem { key: String::new(), what: other.to_string() },
         }
@@ -35,8 +40,7 @@ impl From<ConfigError> for Problem {
 impl Problem {
     /// The problem in a section.
     pub fn in_section(self, section: &str) -> Problem {
-        let key = [section, &self.key].join(".");
-        Problem { key: key.trim_end_matches('.').to_owned(), ..self }
+        Problem { key: dotted(&[section, &self.key].join(".")), ..self }
     }
 
     fn below(self, section: &Option<String>) -> Problem {
@@ -49,6 +53,14 @@ impl Problem {
     /// Reads the messages of `serde` about unknown names, which list the known ones between backticks, and those
     /// of problems in tables that are parsed on their own, which begin with the key.
     fn of_text(text: &str) -> Problem {
+        let types = text.strip_prefix("invalid type: ").or(text.strip_prefix("invalid value: "));
+        if let Some((found, expected)) = types.and_then(|types| types.split_once(", expected ")) {
+            let what = format!("is {found}, but must be {}", plain(expected));
+            return Problem { key: String::new(), what };
+        }
+        if text.ends_with("expected a nonzero u32") || text == "invalid IP address syntax" {
+            return Problem { key: String::new(), what: format!("must be {}", plain(text)) };
+        }
         let is_key = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if let Some((key, what)) = text.split_once(": ")
             && key.chars().all(is_key)
@@ -70,6 +82,40 @@ impl Problem {
             true => Problem { key: name.to_owned(), what: format!("no such setting; {advice}") },
             false => Problem { key: String::new(), what: format!("`{name}` is unknown; {advice}") },
         }
+    }
+}
+
+/// Adds the dot that the library leaves out after a place in a list.
+fn dotted(key: &str) -> String {
+    key.replace(']', "].").replace("]..", "].").trim_end_matches('.').to_owned()
+}
+
+/// Says in words which type is expected.
+fn plain(expected: &str) -> String {
+    let has = |words: &[&str]| words.iter().any(|word| expected.contains(word));
+    let words = match () {
+        () if has(&["nonzero"]) => "a whole number from 1",
+        () if has(&["unsigned"]) || ["u8", "u16", "u32", "u64", "usize"].contains(&expected) => {
+            "a whole number from 0"
+        }
+        () if has(&["integer"]) || ["i32", "i64"].contains(&expected) => "a whole number",
+        () if has(&["bool"]) => "true or false",
+        () if has(&["struct ", "map"]) => "a section with settings of its own",
+        () if has(&["sequence", "array"]) => "a list such as [\"one\", \"two\"]",
+        () if has(&["IP address"]) => "an IP address such as 10.0.0.2, not a name or a network",
+        () => expected,
+    };
+    words.to_owned()
+}
+
+/// Shortens an error of the parser of TOML to the place and the reason. It also quotes the line, whose bytes
+/// could be anything.
+fn syntax(text: &str) -> String {
+    let place = text.lines().next().and_then(|line| line.split_once(" at "));
+    let reason = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or(text);
+    match place {
+        Some((_, place)) => format!("is not TOML at {place}: {reason}"),
+        None => format!("is not TOML: {reason}"),
     }
 }
 

@@ -1,4 +1,7 @@
-//! Macros for enums whose variants have fixed names in the API, in settings or on the command line.
+//! Enums whose variants have fixed names in the API, in settings or on the command line.
+
+use serde::de::value::Error as ValueError;
+use serde::de::{Deserialize, Deserializer, Error, IntoDeserializer};
 
 /// Defines an enum with `ALL`, `NAMES`, `as_str` and `Display` from variants and their names.
 #[macro_export]
@@ -58,3 +61,23 @@ macro_rules! parse_named {
 pub struct NotOneOf(pub &'static [&'static str]);
 
 pub use {named_enum, parse_named};
+
+/// Reads the name of a variant. Some formats would refuse another name without listing the known ones.
+///
+/// # Errors
+/// `unknown variant`, with the known ones.
+pub fn deserialize<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<T, D::Error> {
+    let text = String::deserialize(from)?;
+    T::deserialize(IntoDeserializer::<ValueError>::into_deserializer(text))
+        .map_err(D::Error::custom)
+}
+
+/// As [`deserialize`], for a field that may be missing.
+///
+/// # Errors
+/// `unknown variant`, with the known ones.
+pub fn optional<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    deserialize(from).map(Some)
+}

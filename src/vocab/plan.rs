@@ -101,6 +101,13 @@ impl From<Plans> for BTreeMap<Plan, PlanLimits> {
     }
 }
 
+impl Plans {
+    /// Limits of the plans in the order of [`Plan::ALL`].
+    pub fn new(limits: [PlanLimits; 4]) -> Plans {
+        Plans(limits)
+    }
+}
+
 impl Default for Plans {
     fn default() -> Plans {
         let limits = |requests,

@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use crate::links::Links;
 use crate::service::site::CookieKind;
+use crate::vocab::named;
 use crate::vocab::plan::Plan;
 use crate::vocab::url::BaseUrl;
 
@@ -15,6 +16,7 @@ pub struct WebSettings {
     /// are set up, since a mailed link then verifies the address.
     pub signup: Option<bool>,
     /// Plan of accounts created by sign-up.
+    #[serde(deserialize_with = "named::deserialize")]
     pub signup_plan: Plan,
     /// Whether session cookies are sent over plain HTTP, for a loopback server without TLS.
     pub plain_http: bool,
