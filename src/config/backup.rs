@@ -15,6 +15,8 @@ const KEYS: S3Keys =
     S3Keys { section: "backup.s3", variable: "DROPDEX_BACKUP_S3_SECRET_ACCESS_KEY" };
 const PREFIX_DEFAULT: &str = "dropdex-backups";
 const KEEP_DEFAULT: usize = 14;
+/// Begin of private keys of age.
+const PRIVATE: &str = "AGE-SECRET-KEY-";
 /// Three in the morning, when little else happens.
 const AT_DEFAULT: NaiveTime = NaiveTime::from_hms_opt(3, 0, 0).expect("a time of day");
 /// A week.
@@ -57,6 +59,11 @@ impl BackupFile {
             (None, None) => Schedule::At(AT_DEFAULT),
         };
         let key = |text: String| {
+            // Not repeated, because the message may reach a log.
+            ensure!(
+                !text.to_ascii_uppercase().contains(PRIVATE),
+                "backup.encrypt_to: this is a private key; put the public key age1… there, and make a new pair if others can read this file"
+            );
             let parsed = text.parse().map_err(|err: &str| anyhow!(err));
             parsed.with_context(|| {
                 format!(
@@ -117,11 +124,13 @@ mod tests {
             (format!("{folder}every_hours = 169"), "169"),
             (format!("{folder}keep = 0"), "keep"),
             (format!("{folder}encrypt_to = [\"age1x\"]"), "age-keygen"),
+            (format!("{folder}encrypt_to = [\"{PRIVATE}1QQ\"]"), "this is a private key"),
             (format!("{folder}crypt = 1"), "crypt"),
             (S3.to_owned(), "DROPDEX_BACKUP_S3_SECRET_ACCESS_KEY"),
         ] {
             let refused = load(&text, None).expect_err(&text);
             assert!(format!("{refused:#}").contains(word), "{text}: {refused:#}");
+            assert!(!format!("{refused:#}").contains(PRIVATE), "{refused:#}");
         }
     }
 }
