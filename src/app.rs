@@ -31,7 +31,7 @@ use crate::edge::allowance;
 use crate::edge::mount::Mount;
 use crate::edge::position::Positions;
 use crate::edge::routes::Routes;
-use crate::exit::{self, ExitWith};
+use crate::exit::{self, ExitWith, OfSettings};
 use crate::http;
 use crate::index::error::OpenError;
 use crate::index::filter::AsOf;
@@ -309,9 +309,6 @@ fn current_index(config: &Config) -> anyhow::Result<Opened> {
                 "the index was built from other lists than those of the data folder; rebuilding it before the start"
             );
         }
-        Err(err @ OpenError::AllDamaged { .. }) => {
-            return Err(ExitWith::new(exit::INDEX, err.to_string()).into());
-        }
         opened => return Ok(opened?),
     }
     let task = Task::Rebuild(Rebuild { compact: false, only_if_behind: false });
@@ -345,7 +342,7 @@ pub fn fetcher(config: &Config) -> anyhow::Result<Fetcher> {
     let rules = config.outbound.rules(&config.sources.allow);
     let guard = Guard::new(rules, Dns::new(&config.outbound.dns)?);
     let folder = Folder::new(&config.site().data);
-    Fetcher::new(&config.sources, folder, guard, config.clock).context("[sources]")
+    Fetcher::new(&config.sources, folder, guard, config.clock).context("[sources]").of_settings()
 }
 
 /// Removes unfinished files of killed commands. Failures are logged and do not stop startup.
@@ -366,7 +363,7 @@ async fn run(
 ) -> anyhow::Result<()> {
     let app = work.app.clone();
     let bound = Bound::bind(config, metrics, &app).await?;
-    let mailer = config.outbound.smtp.as_ref().map(Mailer::new).transpose()?;
+    let mailer = config.outbound.smtp.as_ref().map(Mailer::new).transpose().of_settings()?;
     let web = Web::with_mailer(app.clone(), config.web.clone(), mailer);
     workers.spawn_all(work, node, bound.admin, inviter(&web)).await?;
     register_counters();
@@ -389,7 +386,8 @@ async fn run(
         if let Some(TlsSource::Acme(acme)) = &config.server.tls {
             let guard =
                 Guard::new(config.outbound.rules(&acme.allow), Dns::new(&config.outbound.dns)?);
-            tokio::spawn(Acme::new(acme, guard, tls.clone(), config.clock)?.run());
+            let acme = Acme::new(acme, guard, tls.clone(), config.clock).of_settings()?;
+            tokio::spawn(acme.run());
         }
         tokio::spawn(tls.watch_files());
     }
@@ -448,7 +446,7 @@ impl Bound {
         app: &App,
     ) -> anyhow::Result<Bound> {
         server::raise_descriptor_limit(&config.server.connections);
-        let tls = config.server.tls.as_ref().map(Tls::open).transpose()?;
+        let tls = config.server.tls.as_ref().map(Tls::open).transpose().of_settings()?;
         let listeners = listeners(config).await?;
         let address = listeners[0].local_addr().context("the listener has no address")?;
         let admin = match AdminSocket::bind(&config.data) {
@@ -464,7 +462,8 @@ impl Bound {
         let metrics = match (metrics, &config.telemetry.listen) {
             (Some(handle), Some(listen)) => Some(
                 MetricsListener::bind(listen.as_str(), handle, sample(config, app, tls.as_ref()))
-                    .await?,
+                    .await
+                    .map_err(|err| err.context(ExitWith::new(exit::ADDRESS, "no metrics")))?,
             ),
             _ => None,
         };
@@ -508,11 +507,13 @@ async fn listeners(config: &Config) -> anyhow::Result<Vec<TcpListener>> {
     }
     for listener in &listeners {
         let address = listener.local_addr().context("the listener has no address")?;
-        anyhow::ensure!(
-            !config.web.plain_http || address.ip().is_loopback(),
-            "web.plain_http sends passwords over plain HTTP and is only allowed on loopback, but the \
-             server listens on {address}; remove the setting and put a TLS proxy in front"
-        );
+        if config.web.plain_http && !address.ip().is_loopback() {
+            let why = format!(
+                "web.plain_http sends passwords over plain HTTP and is only allowed on loopback, but the \
+                 server listens on {address}; remove the setting and put a TLS proxy in front"
+            );
+            return Err(ExitWith::new(exit::SETTINGS, why).into());
+        }
     }
     Ok(listeners)
 }

@@ -23,6 +23,21 @@ pub const CLOCK: u8 = 14;
 /// The index has the format of another version, or is damaged.
 pub const INDEX: u8 = 15;
 
+/// Marks errors of values in the settings that are only used at the start.
+pub trait OfSettings<T> {
+    /// Sets the exit code for wrong settings.
+    ///
+    /// # Errors
+    /// The error, with that code.
+    fn of_settings(self) -> anyhow::Result<T>;
+}
+
+impl<T, E: Into<anyhow::Error>> OfSettings<T> for Result<T, E> {
+    fn of_settings(self) -> anyhow::Result<T> {
+        self.map_err(|err| err.into().context(ExitWith::new(SETTINGS, "invalid settings")))
+    }
+}
+
 impl ExitWith {
     /// A failure with this code and message.
     pub fn new(code: u8, why: impl Into<String>) -> ExitWith {

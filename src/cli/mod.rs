@@ -37,7 +37,8 @@ use serde::Serialize;
 
 use crate::config::outbound::GivenSecrets;
 use crate::config::{Config, Given};
-use crate::exit::{self, ExitWith};
+use crate::exit::{self, ExitWith, OfSettings};
+use crate::index::error::OpenError;
 use crate::intake::outcome::one_line;
 use crate::intake::worker;
 use crate::telemetry::logs::{self, Logs};
@@ -185,12 +186,19 @@ fn exit_code(err: &anyhow::Error) -> ExitCode {
         Some(exit) => exit.code,
         None if err.is::<WrongUsage>() => 2,
         None if io_error(is_full) => exit::DISK_FULL,
-        None if io_error(|err| err.kind() == io::ErrorKind::PermissionDenied) => exit::FOLDER,
+        None if io_error(is_unusable) => exit::FOLDER,
+        None if err.chain().any(|cause| cause.is::<OpenError>()) => exit::INDEX,
         None => 1,
     })
 }
 
 /// Prints a value as one line of JSON on standard output.
+/// Whether a path cannot be used, and no retry helps.
+fn is_unusable(err: &io::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, PermissionDenied, ReadOnlyFilesystem};
+    matches!(err.kind(), PermissionDenied | NotADirectory | ReadOnlyFilesystem)
+}
+
 fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     serde_json::to_writer(&mut out, value)?;
@@ -234,8 +242,12 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Health(args) => given.listen.clone_from(&args.listen),
         _ => {}
     }
-    let config = Config::load(given)?;
-    logs::start(&config.telemetry.logs, cli.command.log_level())?;
+    let config = Config::load(given).inspect_err(|err| {
+        if let Command::Doctor(args) = &cli.command {
+            doctor::refused(args, err);
+        }
+    })?;
+    logs::start(&config.telemetry.logs, cli.command.log_level()).of_settings()?;
     config.renamed.iter().for_each(|renamed| renamed.warn());
     for error in &config.table_problems {
         tracing::error!(error, "a fetched table is damaged; an older one is in use");

@@ -34,21 +34,24 @@ pub fn check(folder: &Path) -> anyhow::Result<()> {
     Err(ExitWith::new(exit::FOLDER, why).into())
 }
 
-/// Checks that only the owner of a folder and its group may write there. Other users could replace the
-/// server's socket or files with their own.
+/// Checks that a data folder, if it exists, is a folder, and that only its owner and its group may write there.
+/// Other users could replace the server's socket or files with their own.
 ///
 /// # Errors
-/// Other users may write there.
+/// It is a file, or other users may write there.
 pub fn check_private(folder: &Path) -> anyhow::Result<()> {
-    let is_open = fs::metadata(folder).is_ok_and(|facts| facts.mode() & 0o002 != 0);
+    let Ok(facts) = fs::metadata(folder) else { return Ok(()) };
     let folder = folder.display();
-    if !is_open {
+    let why = if !facts.is_dir() {
+        format!("the data folder {folder} is not a folder; choose one with --data")
+    } else if facts.mode() & 0o002 != 0 {
+        format!(
+            "all users of this machine may write to the data folder {folder}; run `chmod o-w {folder}`, or \
+             choose a folder within it with --data"
+        )
+    } else {
         return Ok(());
-    }
-    let why = format!(
-        "all users of this machine may write to the data folder {folder}; run `chmod o-w {folder}`, or \
-         choose a folder within it with --data"
-    );
+    };
     Err(ExitWith::new(exit::FOLDER, why).into())
 }
 

@@ -46,7 +46,10 @@ impl SecretSource {
         match self {
             SecretSource::Text(secret) => Ok(secret.clone()),
             SecretSource::File(path) => {
-                let text = text_file::read_text(path)?;
+                let named = |err: io::Error| {
+                    io::Error::new(err.kind(), format!("{}: {err}", path.display()))
+                };
+                let text = text_file::read_text(path).map_err(named)?;
                 let text = text.trim_end_matches(['\r', '\n']);
                 if text.is_empty() {
                     return Err(io::Error::new(io::ErrorKind::InvalidData, "the file is empty"));

@@ -914,7 +914,7 @@ fn errors_name_an_unusable_data_folder() {
         &["rebuild", "--data", not_a_folder],
         &["account", "list", "--data", not_a_folder],
     ] {
-        site.run(arguments).assert_failed(1, &[not_a_folder]);
+        site.run(arguments).assert_failed(12, &[not_a_folder, "is not a folder", "--data"]);
     }
 }
 

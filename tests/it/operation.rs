@@ -265,6 +265,43 @@ fn links_that_replace_locks_are_not_followed() {
 }
 
 #[test]
+fn exit_codes_tell_wrong_settings_addresses_and_folders() {
+    let site = Site::with_a_name_of_each_kind();
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let taken = taken.local_addr().expect("an address");
+    let mail =
+        "[smtp]\nhost = \"127.0.0.1\"\nfrom = \"a@b.example\"\ntls = \"none\"\nusername = \"a\"\n";
+    for (settings, code, words) in [
+        (&format!("{mail}password_file = \"/none\"\n")[..], 10, "smtp.password_file"),
+        ("[telegram]\ntoken_file = \"/none\"\n", 10, "/none: No such file"),
+        ("[log]\nlevel = \"verbose\"\n", 10, "verbose"),
+        ("[server]\ntls_certificate = \"/none\"\ntls_key = \"/none\"\n", 10, "/none"),
+        ("[tls]\nacme = true\nhosts = [\"a.example\"]\nca_file = \"/none\"\n", 10, "/none"),
+        ("listen = \"0.0.0.0:0\"\n[web]\nplain_http = true\n", 10, "only allowed on loopback"),
+        (&format!("[metrics]\nlisten = \"{taken}\"\n"), 11, "[metrics] listen"),
+        ("data = \"/dev/null\"\n", 12, "/dev/null is not a folder"),
+    ] {
+        let given = site.settings(settings);
+        let mut command = site.command(&["serve", "--config", &given]);
+        if settings.starts_with("data") {
+            command.env_remove("DROPDEX_DATA");
+        }
+        if !settings.starts_with("listen") {
+            command.env("DROPDEX_LISTEN", "127.0.0.1:0");
+        }
+        let failed = command.output().expect("it runs");
+        let said = String::from_utf8_lossy(&failed.stderr);
+        assert_eq!(failed.status.code(), Some(code), "{settings}: {said}");
+        assert!(said.contains(words), "{settings}: {said}");
+    }
+    let mut wrong = site.command(&["index", "list"]);
+    let wrong = wrong.env("DROPDEX_LISTEN", "8080").output().expect("it runs");
+    let said = String::from_utf8_lossy(&wrong.stderr);
+    assert_eq!(wrong.status.code(), Some(10), "{said}");
+    assert!(said.contains("the environment variable DROPDEX_LISTEN is wrong: listen: "), "{said}");
+}
+
+#[test]
 fn a_world_writable_data_folder_is_refused() {
     let site = Site::with_a_name_of_each_kind();
     let data = site.data();

@@ -37,7 +37,7 @@ fn plain_http_is_only_for_loopback() {
     drop(server);
     let settings = plain.settings(PLAIN);
     let refused = plain.run(&["serve", "--listen", "0.0.0.0:0", "--config", &settings]);
-    refused.assert_failed(1, &["web.plain_http", "loopback"]);
+    refused.assert_failed(10, &["web.plain_http", "loopback"]);
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn unusable_files_are_named_at_startup() {
     let fails = |words: &[&str]| {
         let settings = site.settings(&format!("[server]\n{}", settings(&site)));
         let args = ["serve", "--listen", "127.0.0.1:0", "--config", &settings];
-        site.run(&args).assert_failed(1, words);
+        site.run(&args).assert_failed(10, words);
     };
     fails(&["server.tls_certificate", "cert.pem"]);
     renew(&site);
