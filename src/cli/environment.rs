@@ -30,15 +30,33 @@ pub fn unknown() -> Vec<String> {
     let names = set.filter_map(|(name, _)| name.into_string().ok());
     let unknown = names.filter(|name| is_unknown(name, &known));
     let warning = |name: String| {
-        let top = TOP.map(|name| format!("{PREFIX}{name}").to_lowercase());
-        let all = known.iter().chain(&top).map(String::as_str);
-        let hint = similar::nearest(&name.to_lowercase(), all).map_or_else(
+        let hint = nearest(&name, &known).map_or_else(
             || "a setting is DROPDEX_NAME or DROPDEX_SECTION__NAME".to_owned(),
-            |nearest| format!("did you mean {}?", nearest.to_uppercase()),
+            |nearest| format!("did you mean {nearest}?"),
         );
         format!("the environment variable {name} has no effect; {hint}")
     };
     unknown.map(warning).collect()
+}
+
+/// Returns a name that has an effect and is similar to an unknown one.
+fn nearest(name: &str, known: &[String]) -> Option<String> {
+    let lower = name.to_lowercase();
+    let own = lower.get(PREFIX.len()..)?;
+    let (section, rest) = own.split_once("__").unwrap_or((own, ""));
+    let is_section =
+        |top: &&&str| own.strip_prefix(**top).is_some_and(|rest| rest.starts_with('_'));
+    let sections = TOP.iter().copied();
+    let options = known.iter().filter_map(|name| name.get(PREFIX.len()..));
+    let found = if !rest.is_empty() {
+        format!("{}__{rest}", similar::nearest(section, sections)?)
+    } else if let Some(nearest) = similar::nearest(own, options.chain(sections)) {
+        nearest.to_owned()
+    } else {
+        let top = TOP.iter().filter(is_section).max_by_key(|top| top.len())?;
+        format!("{top}__{}", own[top.len()..].trim_start_matches('_'))
+    };
+    Some(format!("{PREFIX}{}", found.to_uppercase()))
 }
 
 /// Returns the command without variables that are empty, which count as unset.
@@ -77,13 +95,22 @@ mod tests {
     #[test]
     fn variables_of_options_and_secrets_are_known_and_others_are_not() {
         let known = known();
-        for name in ["DROPDEX_DATA", "DROPDEX_LISTEN", "DROPDEX_LOG_JSON", "DROPDEX_SMTP_PASSWORD"]
+        for name in ["DROPDEX_DATA", "DROPDEX_CONFIG", "DROPDEX_LOG_JSON", "DROPDEX_SMTP_PASSWORD"]
         {
             assert!(!is_unknown(name, &known), "{name}");
         }
         assert!(is_unknown("DROPDEX_DATAA", &known) && is_unknown("DROPDEX_X", &known));
         assert!(!is_unknown("PATH", &known) && !is_unknown("DROPDE", &known));
-        let nearest = similar::nearest("DROPDEX_DATAA", known.iter().map(String::as_str));
-        assert_eq!(nearest.map(str::to_uppercase).as_deref(), Some("DROPDEX_DATA"));
+        for (name, expected) in [
+            ("DROPDEX_DATAA", Some("DROPDEX_DATA")),
+            ("DROPDEX_SMTP_PASWORD", Some("DROPDEX_SMTP_PASSWORD")),
+            ("DROPDEX_SERVR__MAX_READS", Some("DROPDEX_SERVER__MAX_READS")),
+            ("DROPDEX_SERVER_MAX_READS", Some("DROPDEX_SERVER__MAX_READS")),
+            ("DROPDEX_EXPORT_FILES_KEEP_DAYS", Some("DROPDEX_EXPORT_FILES__KEEP_DAYS")),
+            ("DROPDEX_PORT", None),
+            ("DROPDEX_", None),
+        ] {
+            assert_eq!(nearest(name, &known).as_deref(), expected, "{name}");
+        }
     }
 }

@@ -32,6 +32,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::builder::BoolishValueParser;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde::Serialize;
 
@@ -72,11 +73,11 @@ struct Global {
     /// TOML file with settings; options and environment variables take precedence
     #[arg(long, global = true, env = "DROPDEX_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Use this day, YYYY-MM-DD, as today, for demos and tests
-    #[arg(long, global = true, env = "DROPDEX_TODAY", value_name = "DATE")]
+    /// Use this day, YYYY-MM-DD, as today, for demos and tests; also from DROPDEX_TODAY
+    #[arg(long, global = true, value_name = "DATE")]
     today: Option<Day>,
     /// Write the log as JSON lines
-    #[arg(long, global = true, env = "DROPDEX_LOG_JSON")]
+    #[arg(long, global = true, env = "DROPDEX_LOG_JSON", value_parser = BoolishValueParser::new())]
     log_json: bool,
 }
 
@@ -192,13 +193,13 @@ fn exit_code(err: &anyhow::Error) -> ExitCode {
     })
 }
 
-/// Prints a value as one line of JSON on standard output.
 /// Whether a path cannot be used, and no retry helps.
 fn is_unusable(err: &io::Error) -> bool {
     use io::ErrorKind::{NotADirectory, PermissionDenied, ReadOnlyFilesystem};
     matches!(err.kind(), PermissionDenied | NotADirectory | ReadOnlyFilesystem)
 }
 
+/// Prints a value as one line of JSON on standard output.
 fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     serde_json::to_writer(&mut out, value)?;

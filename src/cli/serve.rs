@@ -11,8 +11,8 @@ use crate::config::{Config, ListenAddress};
 /// index generation within two seconds, without dropping a request.
 #[derive(Args, Debug)]
 pub struct ServeArgs {
-    /// Address and port; port 0 takes a free one [default: 127.0.0.1:8080]
-    #[arg(long, env = "DROPDEX_LISTEN", value_name = "ADDR")]
+    /// Address and port, also from DROPDEX_LISTEN; port 0 takes a free one [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDR")]
     pub listen: Option<ListenAddress>,
     /// Seconds to keep accepting requests after SIGTERM, while `/api/ready` returns 503 [default: 5]
     #[arg(long, env = "DROPDEX_DRAIN_DELAY", value_name = "SECONDS")]

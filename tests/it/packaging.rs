@@ -25,6 +25,15 @@ fn health_finds_the_server_of_the_settings() {
     let ready = ["health", "--config", &settings, "--ready"];
     assert_eq!(site.ok(&health), format!("healthy: http://{address}/api/health\n"));
     assert_eq!(site.ok(&ready), format!("ready: http://{address}/api/ready\n"));
+    // A variable takes precedence over the file, as in the image.
+    let elsewhere = site.write("elsewhere.toml", "listen = \"127.0.0.1:9\"\n");
+    let mut command = site.command(&["health", "--config", elsewhere.to_str().expect("UTF-8")]);
+    let found = command.env("DROPDEX_LISTEN", format!("0.0.0.0:{}", address.port())).output();
+    assert!(found.expect("it runs").status.success());
+    let mut command = site.command(&["doctor", "--offline"]);
+    let found = command.env("DROPDEX_LISTEN", "0.0.0.0:8080").output().expect("it runs");
+    let found = String::from_utf8_lossy(&found.stdout).into_owned();
+    assert!(found.contains("no certificate; a proxy in front must have one"), "{found}");
     server.signal("TERM");
     wait::until(SOON, "the drain", || site.run(&ready).code == Some(1));
     site.run(&ready).assert_failed(1, &["/api/ready returned 503", "environment is draining"]);
