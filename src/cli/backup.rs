@@ -281,12 +281,12 @@ pub(super) enum Wanted {
     Name(BackupName),
 }
 
-/// Returns the stored backup that an argument names; `None` for a file. A file in the current folder needs `./` if it
-/// is called like a stored backup.
+/// Returns the stored backup that an argument names; `None` for a file, such as a copy of a stored backup in the
+/// current folder.
 pub(super) fn stored_name(argument: &Path) -> Option<Wanted> {
     match argument.to_str()? {
         NEWEST => Some(Wanted::Newest),
-        name => BackupName::parse(name).map(Wanted::Name),
+        name => BackupName::parse(name).filter(|_| !argument.is_file()).map(Wanted::Name),
     }
 }
 

@@ -192,6 +192,12 @@ fn commands_for_stored_backups_need_the_section() {
     site.ok(&["backup", "./now"]);
     site.ok(&["restore", "--check", "./now"]);
     site.ok(&["backup", "verify", "./now"]);
+    site.ok(&["backup", "dropdex-20260315T030000Z.tar"]);
+    for args in [&["restore", "--check"], &["backup", "verify"]] {
+        site.ok(&[&args[..], &["dropdex-20260315T030000Z.tar"]].concat());
+        site.run(&[&args[..], &["dropdex-20260316T030000Z.tar"]].concat())
+            .assert_failed(1, &["name a backup file"]);
+    }
     let missing = site.settings("[backup]\nfolder = \"/nonexistent\"\n");
     site.run(&["--config", &missing, "backup", "now"]).assert_failed(1, &["mount its disk"]);
     // A file that the age command line encrypted.
