@@ -96,10 +96,10 @@ fn is_private(name: &str) -> bool {
     name.starts_with('.') || name == "LOCK" || name == "lock" || name.ends_with(".damaged")
 }
 
-/// Whether a file is saved. Of the sources, only the choices and states are saved, but not unfinished
-/// downloads and refused lists.
+/// Whether a file is saved. Of the sources, only the choices, the contact and the states are saved, but not
+/// unfinished downloads and refused lists.
 fn is_kept(folder: &str, name: &str) -> bool {
-    folder != "sources" || matches!(name, "enabled.json" | "state.json")
+    folder != "sources" || matches!(name, "enabled.json" | "contact.json" | "state.json")
 }
 
 /// Whether the folder has no entries or does not exist.

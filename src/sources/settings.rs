@@ -271,7 +271,9 @@ impl TryFrom<String> for Contact {
 
     fn try_from(text: String) -> Result<Contact, String> {
         let is_plain = |c: char| c.is_ascii_graphic() && !"()\\\"".contains(c);
-        if !text.is_empty() && text.len() <= CONTACT_MAX && text.chars().all(is_plain) {
+        let is_reachable =
+            text.contains('@') || ["https://", "http://"].iter().any(|it| text.starts_with(it));
+        if is_reachable && text.len() <= CONTACT_MAX && text.chars().all(is_plain) {
             Ok(Contact(text))
         } else {
             Err(format!(
