@@ -46,7 +46,9 @@ pub fn execute_command(
         match admin::ask(data_dir, command) {
             Ok(reply) => return Ok(reply),
             Err(AskError::NotRunning { .. }) => {}
-            Err(err @ AskError::Stranger { .. }) => return Err(err.into()),
+            Err(err @ (AskError::Stranger { .. } | AskError::Unreachable { .. })) => {
+                return Err(err.into());
+            }
             Err(err @ AskError::NoReply { .. }) => {
                 return Err(err).context(
                     "the change may or may not have been made; `dropdex account list` shows it",
@@ -163,7 +165,7 @@ fn run_in_server(task: &Task, config: &Config) -> anyhow::Result<Option<Outcome>
         }
         Ok(IntakeReply::Refused { error }) => bail!(error),
         Err(AskError::NotRunning { .. }) => Ok(None),
-        Err(err @ AskError::Stranger { .. }) => Err(err.into()),
+        Err(err @ (AskError::Stranger { .. } | AskError::Unreachable { .. })) => Err(err.into()),
         Err(err @ AskError::NoReply { .. }) => Err(err).context(
             "the work may or may not have been done; run the command again, which skips what is done",
         ),

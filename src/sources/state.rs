@@ -361,8 +361,17 @@ impl Folder {
     /// The file cannot be read or is damaged.
     pub fn choices(&self) -> anyhow::Result<Choices> {
         let path = self.0.join(CHOICES);
-        let text = format!("{}: damaged; remove it and enable the sources again", path.display());
-        Ok(read(&path).context(text)?.unwrap_or_default())
+        let read = read(&path).map_err(|err| {
+            // The file may be as it was, so it must not be removed.
+            let is_unread = err.is::<std::io::Error>();
+            let advice = if is_unread {
+                "cannot be read"
+            } else {
+                "damaged; remove it and enable the sources again"
+            };
+            err.context(format!("{}: {advice}", path.display()))
+        });
+        Ok(read?.unwrap_or_default())
     }
 
     /// Replaces the choices.

@@ -356,6 +356,17 @@ pub enum AskError {
         /// The user of the process.
         uid: u32,
     },
+    /// No connection could be made, so no request was sent.
+    #[error(
+        "cannot connect to the server on {}: {source}; run this as the user of the service, or as root",
+        path.display()
+    )]
+    Unreachable {
+        /// The socket.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
     /// The connection failed. The command may have been executed.
     #[error("no valid reply from the server on {}: {reason:#}", path.display())]
     NoReply {
@@ -404,7 +415,7 @@ fn exchange<R>(
             Err(err) if is_not_running(&err) => {
                 return Err(AskError::NotRunning { path: path.clone() });
             }
-            Err(err) => return Err(no_reply(err.into())),
+            Err(source) => return Err(AskError::Unreachable { path: path.clone(), source }),
         };
         let uid = connection.peer_cred().map_err(|err| no_reply(err.into()))?.uid();
         if !may_serve(uid, data_dir) {
