@@ -14,9 +14,10 @@ use rustix::process::geteuid;
 use serde::Serialize;
 use url::Host;
 
-use crate::backup;
-use crate::cli::{environment, owner, print_json};
+use crate::backup::{self, settings::BackupPlace};
+use crate::cli::{environment, journal, owner, print_json};
 use crate::config::Config;
+use crate::corpus::Corpus;
 use crate::exit::ExitWith;
 use crate::index::storage::manifest::{self, Manifest};
 use crate::index::storage::space::Space;
@@ -123,6 +124,16 @@ pub fn run(args: &DoctorArgs, config: &Config) -> anyhow::Result<()> {
     report(&findings.0, args.json)
 }
 
+/// Prints the finding that the settings are wrong as JSON, if that is asked for. The error has it as text.
+pub fn refused(args: &DoctorArgs, err: &anyhow::Error) {
+    if args.json {
+        let mut findings = Findings::default();
+        findings.problem("settings", one_line(err.as_ref()), "correct the setting");
+        // The exit code says the same.
+        let _ = print_json(&findings.0);
+    }
+}
+
 fn report(findings: &[Finding], json: bool) -> anyhow::Result<()> {
     let count = |level| findings.iter().filter(|finding| finding.level == level).count();
     if json {
@@ -144,7 +155,7 @@ fn report(findings: &[Finding], json: bool) -> anyhow::Result<()> {
     match (count(Level::Problem), count(Level::Warning)) {
         (0, _) => Ok(()),
         (problems, warnings) => {
-            let why = format!("{problems} problems and {warnings} warnings");
+            let why = format!("problems: {problems}, warnings: {warnings}");
             Err(ExitWith::new(PROBLEMS, why).into())
         }
     }
@@ -175,6 +186,10 @@ fn server(config: &Config, findings: &mut Findings) {
         Err(_) => {
             let advice = "start it with `dropdex serve`, or `systemctl start dropdex`";
             findings.warn(CHECK, "no server runs with this data folder", advice);
+            if let Some(damage) = journal::damage(config) {
+                let advice = "see \"Troubleshooting\" in data/docs/operating.md; `dropdex journal verify` has more";
+                findings.problem("journal", damage, advice);
+            }
         }
     }
 }
@@ -192,7 +207,7 @@ fn folders(config: &Config, findings: &mut Findings) {
             }
             Err(err) => {
                 let advice =
-                    "run this as the user of the service: `sudo -u dropdex dropdex doctor`";
+                    "run this as the user of the service: `runuser -u dropdex -- dropdex doctor`";
                 findings.problem(CHECK, format!("{shown}: {err}"), advice);
             }
             Ok(facts) if !facts.is_dir() => {
@@ -208,11 +223,8 @@ fn folder_of(check: &'static str, folder: &Path, uid: u32, findings: &mut Findin
     let shown = folder.display();
     let checked = owner::check_private(folder).and_then(|()| owner::check(folder));
     if let Err(err) = checked {
-        return findings.problem(
-            check,
-            one_line(err.as_ref()),
-            "see the message; then run this again",
-        );
+        let advice = "then run this again as the user of the service";
+        return findings.problem(check, one_line(err.as_ref()), advice);
     }
     if access(folder, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK).is_err() {
         let own = geteuid().as_raw();
@@ -364,6 +376,11 @@ fn lists(
     const CHECK: &str = "lists";
     let now = config.clock.now();
     match current.and_then(|manifest| manifest.newest_observed_at) {
+        None if Corpus::has_lists(&config.site().data) => findings.warn(
+            CHECK,
+            "there are lists, but no index of them",
+            "build it: `dropdex rebuild`, or start the server",
+        ),
         None => findings.warn(
             CHECK,
             "there is no list yet",
@@ -420,6 +437,12 @@ fn backups(config: &Config, findings: &mut Findings) {
             "make one with `dropdex backup FILE`, or on a schedule with `[backup]`; it works while the server runs",
         ),
     };
+    if let Some(BackupPlace::Folder(folder)) = config.backup.as_ref().map(|backup| &backup.place)
+        && !folder.is_dir()
+    {
+        let what = format!("backup.folder: {} is not a folder", folder.display());
+        findings.problem(CHECK, what, "make it, owned by the user of the service");
+    }
     match backup::last_time(&config.site().data) {
         None => findings.warn(CHECK, "there was no backup yet", advice),
         Some(at) if config.clock.now() - at > max => {

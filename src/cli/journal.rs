@@ -214,6 +214,12 @@ fn ask_for_facts(data: &Path) -> anyhow::Result<Option<JournalFacts>> {
     }
 }
 
+/// Returns the reason for which the next start would refuse the journal. `None` without a journal. No server may run.
+pub(super) fn damage(config: &Config) -> Option<String> {
+    ensure_exists(config).ok()?;
+    audit(&config.data).err().map(|err| err.to_string())
+}
+
 fn audit_here(config: &Config) -> anyhow::Result<Audit> {
     ensure_exists(config)?;
     Ok(audit(&config.data)?)

@@ -63,6 +63,28 @@ fn a_new_installation_has_warnings_and_a_served_one_has_none_about_itself() {
 }
 
 #[test]
+fn reasons_why_a_server_does_not_start_are_problems() {
+    let site = Site::with_a_name_of_each_kind();
+    site.account("owner@example.com", "api");
+    let journal = fs::read_dir(site.data().join("journal")).expect("a journal");
+    let files = journal.map(|file| file.expect("readable").path());
+    let segment = files.into_iter().find(|path| path.extension().is_some_and(|it| it == "seg"));
+    let segment = segment.expect("a segment");
+    let mut bytes = fs::read(&segment).expect("readable");
+    bytes[100] ^= 1;
+    fs::write(&segment, bytes).expect("written");
+    fs::remove_file(site.index().join("CURRENT")).expect("removed");
+    let (code, findings) = doctor(&site, "[backup]\nfolder = \"/none\"\n", &["--offline"]);
+    assert_eq!(code, Some(3));
+    assert_one(&findings, "journal", &["problem: ", "dropdex journal verify"]);
+    assert_one(&findings, "lists", &["no index of them", "dropdex rebuild"]);
+    assert_one(&findings, "backup", &["problem: backup.folder: /none"]);
+    let (code, findings) = doctor(&site, "[server]\nmax_reeds = 1\n", &["--offline"]);
+    assert_eq!((code, findings.len()), (Some(10), 1));
+    assert_one(&findings, "settings", &["problem: ", "did you mean max_reads?"]);
+}
+
+#[test]
 fn each_fault_is_a_problem_with_advice() {
     let site = Site::with_a_name_of_each_kind();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -100,7 +122,7 @@ fn each_fault_is_a_problem_with_advice() {
 
     let settings = site.settings("");
     let late = ["--today", "2026-12-20", "--config", &settings, "doctor", "--offline"];
-    site.run(&late).assert_failed(3, &["1 problems"]);
+    site.run(&late).assert_failed(3, &["problems: 1"]);
     let text = site.run(&late).stdout;
     assert!(text.contains("PROBLEM  lists") && text.contains("hours old"), "{text}");
     assert!(text.contains("-> ingest a newer one"), "{text}");
