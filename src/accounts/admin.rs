@@ -242,6 +242,10 @@ pub enum Refusal {
         "the account for {0} is to be erased; keep it with `dropdex account restore {0}` first"
     )]
     Leaving(Email),
+    #[error(
+        "{0} owns this server, and no other account can take its place; stop the server and delete its data folder instead"
+    )]
+    Owner(Email),
     #[error("the account for {0} is not to be erased, so there is nothing to restore")]
     NotLeaving(Email),
     /// The key cannot be added.

@@ -75,6 +75,13 @@ impl Store {
     /// # Errors
     /// [`CommandError`].
     pub fn ask_erasure(&self, email: &Email, now: DateTime<Utc>) -> Result<UnixMs, CommandError> {
+        {
+            let state = self.state();
+            let account = state.by_email(email).map(|account| account.id);
+            if account.is_some() && account == state.owner {
+                return Err(Refusal::Owner(email.clone()).into());
+            }
+        }
         let mut at = UnixMs::from_instant(now + GRACE);
         self.command(email, |account| match account.erase_at {
             Some(before) => {

@@ -203,5 +203,6 @@ fn the_owner_of_a_server_cannot_leave_it() {
     let owner = world.store.person(&token, noon()).expect("valid").caller;
     let refused = world.wait(world.store.leave(&owner, typed(), ATTEMPT, noon()));
     assert!(matches!(refused, Err(WriteError::Conflict(_))), "{refused:?}");
+    world.store.ask_erasure(&address, noon()).expect_err("an operator cannot take it away either");
     assert_eq!(world.store.list()[0].erase_at, None);
 }
