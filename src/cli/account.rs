@@ -187,6 +187,7 @@ fn save(zip: &str, file: &Path, streams: &mut Streams<'_>) -> anyhow::Result<()>
         return streams.output.flush().context("cannot write the archive");
     }
     let at = file.display();
+    anyhow::ensure!(!file.exists(), "{at} exists already; choose another name");
     let new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
     let mut new = new.with_context(|| format!("cannot create {at}"))?;
     new.write_all(&archive).with_context(|| format!("cannot write {at}"))?;
@@ -246,8 +247,8 @@ fn print(
             } else if password.is_none() {
                 writeln!(
                     notes,
-                    "nothing was mailed: --invite mails a link to choose a password, as does \"Forgot your \
-                     password?\" on the login page of a server with mail"
+                    "{email} has no password yet: `dropdex account set-password {email}` sets one; with mail, \
+                     --invite mails a link to choose one, as does \"Forgot your password?\" on the login page"
                 )?;
             }
             writeln!(notes, "`dropdex account key {email}` creates its API key")?;

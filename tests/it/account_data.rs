@@ -164,7 +164,8 @@ fn an_archive_has_everything_of_an_account_and_no_secret() {
     site.ok(&["account", "export", ANN, &path]);
     let saved = unpacked(&std::fs::read(&path).expect("written"));
     assert_eq!(saved["watchlist.json"], files["watchlist.json"]);
-    site.run(&["account", "export", ANN, &path]).assert_failed(1, &["cannot create", "ann.zip"]);
+    site.run(&["account", "export", ANN, &path])
+        .assert_failed(1, &["exists already; choose another name", "ann.zip"]);
     let log = server.stop();
     assert!(log.contains("event=account_exported email=ann@example.com"), "{log}");
     let mut command = site.command(&["account", "export", ANN, "-"]);
