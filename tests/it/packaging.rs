@@ -125,18 +125,46 @@ fn the_release_script_packs_an_archive_a_package_and_an_image() {
         "LICENSE-APACHE",
         "dropdex.service",
         "dropdex.toml",
+        "dropdex.socket",
         "completions/dropdex.zsh",
         "man/dropdex-serve.1",
         "docs/operating.md",
         "docs/notices.md",
         "docs/licences/LICENSE-SCOWL",
+        "examples/Caddyfile",
+        "examples/Dockerfile",
+        "examples/compose.yaml",
+        "examples/grafana-dashboard.json",
         "examples/kubernetes.yaml",
+        "examples/nginx.conf",
+        "examples/prometheus-alerts.yml",
     ] {
         assert!(listed.lines().any(|line| line == format!("{name}/{file}")), "{file}: {listed}");
     }
+    run(out, "tar", &["xf", &format!("{name}.tar.gz")]);
+    links_exist(&out.join(&name));
+    links_exist(&out.join(&name).join("docs"));
+    let readme = fs::read_to_string(out.join(&name).join("README.md")).expect("readable");
+    assert!(!readme.contains("cargo run") && readme.contains("./dropdex demo"), "{readme}");
 
     package(out, version);
     image(out, &format!("dropdex-{version}-{arch}-image.tar"), version);
+}
+
+/// Checks that every file to which the pages of a folder link exists.
+fn links_exist(folder: &Path) {
+    for entry in fs::read_dir(folder).expect("readable") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_none_or(|end| end != "md") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("UTF-8");
+        for link in text.split("](").skip(1) {
+            let target = link.split([')', '#']).next().unwrap_or_default();
+            let is_file = !target.is_empty() && !target.contains([':', ' ', '`']);
+            assert!(!is_file || folder.join(target).exists(), "{}: {target}", path.display());
+        }
+    }
 }
 
 /// Checks the package in a folder.
@@ -159,11 +187,18 @@ fn package(out: &Path, version: &str) {
         "usr/share/bash-completion/completions/dropdex",
         "usr/share/doc/dropdex/copyright",
         "usr/share/doc/dropdex/operating.md",
+        "usr/share/doc/dropdex/examples/Caddyfile",
+        "usr/share/doc/dropdex/examples/compose.yaml",
+        "usr/share/doc/dropdex/examples/grafana-dashboard.json",
+        "usr/share/doc/dropdex/examples/kubernetes.yaml",
+        "usr/share/doc/dropdex/examples/nginx.conf",
+        "usr/share/doc/dropdex/examples/prometheus-alerts.yml",
         "etc/dropdex/dropdex.toml",
     ] {
         assert!(listed.lines().any(|line| line.ends_with(&format!(" ./{file}"))), "{file}");
     }
     run(out, "dpkg-deb", &["--raw-extract", package, "raw"]);
+    links_exist(&out.join("raw/usr/share/doc/dropdex"));
     let unit = fs::read_to_string(out.join("raw/usr/lib/systemd/system/dropdex.service"));
     let unit = unit.expect("readable");
     assert!(unit.contains("ExecStart=/usr/bin/dropdex ") && !unit.contains("/usr/local"), "{unit}");
