@@ -224,6 +224,8 @@ fn image(out: &Path, archive: &str, version: &str) {
     assert_eq!(settings["User"], "65532:65532");
     assert!(settings["Volumes"]["/var/lib/dropdex"].is_object(), "{settings}");
     assert_eq!(settings["Healthcheck"]["Test"][2], "health");
+    // As in compose.yaml and Dockerfile: ten minutes.
+    assert_eq!(settings["Healthcheck"]["StartPeriod"], 600_000_000_000_u64);
     assert_eq!(settings["Labels"]["org.opencontainers.image.version"], version);
     blob(&image, &manifest["layers"][0]);
     let docker = file("manifest.json");
