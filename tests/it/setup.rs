@@ -1,7 +1,10 @@
 //! A new server: it serves at once, its page asks for the owner and the lists, and it ends at a ranked list.
 
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use crate::common::nats::free_addresses;
 use crate::common::{Server, Site, wait};
 use crate::pages::browser::Browser;
 use crate::pages::{PASSWORD, add};
@@ -121,6 +124,27 @@ fn the_first_account_of_a_server_for_several_needs_the_setup_code() {
     visitor.log_in("bob@example.com", PASSWORD);
     assert!(visitor.is_in());
     assert_eq!(visitor.post("/setup", &[("source", "uk-nominet")]).status, 404);
+}
+
+#[test]
+fn pages_with_a_password_warn_where_browsers_do_not_keep_the_session() {
+    let site = Site::new();
+    let port = free_addresses(1)[0].port();
+    let server = site.serve_on(SocketAddr::from(([0, 0, 0, 0], port)), &["--today", DAY]);
+    let shown = |target: &str, host: &str| {
+        let mut connection = TcpStream::connect(server.address()).expect("connected");
+        write!(connection, "GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")
+            .expect("sent");
+        let mut page = String::new();
+        connection.read_to_string(&mut page).expect("a page");
+        assert!(page.contains("type=\"password\""), "{target}: {page}");
+        page.contains("This page came over plain HTTP")
+    };
+    let pages = |host: &str| ["/setup", "/login"].map(|target| shown(target, host));
+    assert_eq!(pages("drops.lan:8080"), [true, true]);
+    assert_eq!(pages("192.0.2.7:8080"), [true, true]);
+    assert_eq!(pages("localhost:8080"), [false, false]);
+    assert_eq!(pages("127.0.0.1:8080"), [false, false]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `/login` and `/logout`: exchange an e-mail address and a password for a session cookie.
 
 use axum::extract::{RawQuery, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum_extra::extract::CookieJar;
@@ -13,6 +14,7 @@ use crate::account::{SIGNED_UP, SignUps, form_page, mail, too_many, wait_text};
 use crate::accounts::{Attempt, Email, IfLeaving, LogIn, SessionLife, Token};
 use crate::browser_name;
 use crate::components::{date, query};
+use crate::edge::home::Origin;
 use crate::edge::session;
 use crate::error::PageError;
 use crate::field::Field;
@@ -49,8 +51,26 @@ pub struct Credentials {
     pub restore: String,
 }
 
+/// Says on a page with a password that the browser will not send the session's cookie back: over plain HTTP, from
+/// another machine. Empty otherwise.
+pub fn plain_warning(web: &Web, parts: &Parts) -> Markup {
+    let origin = parts.extensions.get::<Origin>();
+    let is_plain =
+        web.app.site.cookie.is_secure() && origin.is_some_and(Origin::is_plain_and_remote);
+    html! {
+        @if is_plain {
+            p.problem { "This page came over plain HTTP, so the password can be read on the way and your browser will not stay logged in. Open it as http://localhost (through ssh -L, for example), put a proxy with TLS in front, or give the server a certificate: " a href="/docs/network" { "Network" } "." }
+        }
+    }
+}
+
 /// `GET /login`: the form. Redirects visitors who are already logged in.
-pub async fn ask(State(web): State<Web>, viewer: Viewer, RawQuery(query): RawQuery) -> Response {
+pub async fn ask(
+    State(web): State<Web>,
+    viewer: Viewer,
+    RawQuery(query): RawQuery,
+    parts: Parts,
+) -> Response {
     let next = next_of(query.as_deref());
     if viewer.member.is_some() {
         return Redirect::to(local_path(next.as_deref())).into_response();
@@ -63,7 +83,8 @@ pub async fn ask(State(web): State<Web>, viewer: Viewer, RawQuery(query): RawQue
     let owner = web.app.store.owner_email().filter(|_| web.app.site.single_user);
     let email = owner.as_ref().map_or("", |email| email.as_str());
     let asked = form(&web, email, next.as_deref(), false, None);
-    form_page(&viewer, "Log in", &html! { (notice) (asked) }).into_response()
+    let plain = plain_warning(&web, &parts);
+    form_page(&viewer, "Log in", &html! { (plain) (notice) (asked) }).into_response()
 }
 
 /// `POST /login`: starts a session and ends the browser's previous one.

@@ -12,11 +12,10 @@ use maud::{Markup, html};
 
 use super::welcome::{FirstVisit, judge_parts, let_in_owner, lock_choice, makes_owner};
 use crate::Web;
-use crate::account::login::begin_first;
+use crate::account::login::{begin_first, plain_warning};
 use crate::account::wait_text;
 use crate::accounts::{Attempt, Email, Password, Person};
 use crate::components::{counted, grouped};
-use crate::edge::home::Origin;
 use crate::edge::local::Local;
 use crate::error::{PageError, sentence};
 use crate::field::{Field, Input};
@@ -160,9 +159,9 @@ pub async fn ask(
         }
         stage => {
             let who = if let Stage::Asking(who) = stage { who } else { Who::Owner };
-            let is_plain = sends_no_cookie(&web, &parts);
+            let plain = plain_warning(&web, &parts);
             let sent = Fields::default();
-            page(&web, &viewer, who, is_plain, &sent, &Problems::default()).into_response()
+            page(&web, &viewer, who, &plain, &sent, &Problems::default()).into_response()
         }
     }
 }
@@ -194,7 +193,7 @@ pub async fn start(
         Vec::new()
     });
     let Some(owner) = owner.filter(|_| problems.is_none()) else {
-        let page = page(&web, &viewer, who, false, &sent, &problems);
+        let page = page(&web, &viewer, who, &html! {}, &sent, &problems);
         return Ok((StatusCode::BAD_REQUEST, page).into_response());
     };
     let to = if chosen.is_empty() { "/" } else { PATH };
@@ -291,17 +290,11 @@ fn chosen(views: &[View], sent: &Fields) -> Result<Vec<View>, String> {
     sent.filled("source").into_iter().map(named).collect()
 }
 
-/// Whether a browser would not send the session's cookie back: over plain HTTP, from another machine.
-fn sends_no_cookie(web: &Web, parts: &Parts) -> bool {
-    let origin = parts.extensions.get::<Origin>();
-    web.app.site.cookie.is_secure() && origin.is_some_and(Origin::is_plain_and_remote)
-}
-
 fn page(
     web: &Web,
     viewer: &Viewer,
     who: Who,
-    is_plain: bool,
+    plain: &Markup,
     sent: &Fields,
     problems: &Problems,
 ) -> Markup {
@@ -330,9 +323,7 @@ fn page(
                     h1 { "Set up dropdex" }
                     p.soft { "Choose who opens it and which lists it fetches; the ranked list follows when they are in. Everything stays on this machine." }
                 }
-                @if is_plain {
-                    p.problem { "This page came over plain HTTP, so the password can be read on the way and your browser will not stay logged in. Open it as http://localhost (through ssh -L, for example), put a proxy with TLS in front, or give the server a certificate: " a href="/docs/network" { "Network" } "." }
-                }
+                (plain)
                 form.setup method="post" action=(PATH) {
                     div {
                         @match who {
