@@ -342,7 +342,9 @@ pub fn fetcher(config: &Config) -> anyhow::Result<Fetcher> {
     let rules = config.outbound.rules(&config.sources.allow);
     let guard = Guard::new(rules, Dns::new(&config.outbound.dns)?);
     let folder = Folder::new(&config.site().data);
-    Fetcher::new(&config.sources, folder, guard, config.clock).context("[sources]").of_settings()
+    Fetcher::new(&config.sources, folder, guard, config.clock)
+        .context("[sources]")
+        .of_settings(config.file.as_deref())
 }
 
 /// Removes unfinished files of killed commands. Failures are logged and do not stop startup.
@@ -363,7 +365,13 @@ async fn run(
 ) -> anyhow::Result<()> {
     let app = work.app.clone();
     let bound = Bound::bind(config, metrics, &app).await?;
-    let mailer = config.outbound.smtp.as_ref().map(Mailer::new).transpose().of_settings()?;
+    let mailer = config
+        .outbound
+        .smtp
+        .as_ref()
+        .map(Mailer::new)
+        .transpose()
+        .of_settings(config.file.as_deref())?;
     let web = Web::with_mailer(app.clone(), config.web.clone(), mailer);
     workers.spawn_all(work, node, bound.admin, inviter(&web)).await?;
     register_counters();
@@ -386,7 +394,8 @@ async fn run(
         if let Some(TlsSource::Acme(acme)) = &config.server.tls {
             let guard =
                 Guard::new(config.outbound.rules(&acme.allow), Dns::new(&config.outbound.dns)?);
-            let acme = Acme::new(acme, guard, tls.clone(), config.clock).of_settings()?;
+            let acme = Acme::new(acme, guard, tls.clone(), config.clock)
+                .of_settings(config.file.as_deref())?;
             tokio::spawn(acme.run());
         }
         tokio::spawn(tls.watch_files());
@@ -446,7 +455,13 @@ impl Bound {
         app: &App,
     ) -> anyhow::Result<Bound> {
         server::raise_descriptor_limit(&config.server.connections);
-        let tls = config.server.tls.as_ref().map(Tls::open).transpose().of_settings()?;
+        let tls = config
+            .server
+            .tls
+            .as_ref()
+            .map(Tls::open)
+            .transpose()
+            .of_settings(config.file.as_deref())?;
         let listeners = listeners(config).await?;
         let address = listeners[0].local_addr().context("the listener has no address")?;
         let admin = match AdminSocket::bind(&config.data) {

@@ -368,14 +368,13 @@ impl Config {
             let text = format!("{err:#}");
             let key = text.split([':', ' ']).next().unwrap_or_default();
             let about = variables.iter().find(|variable| variable.is_about(key));
-            let place = match (about, &path) {
-                (Some(variable), _) => {
-                    format!("the environment variable {} is wrong", variable.name)
+            match about {
+                Some(variable) => {
+                    let why = format!("the environment variable {} is wrong", variable.name);
+                    err.context(ExitWith::new(exit::SETTINGS, why))
                 }
-                (None, Some(path)) => format!("invalid settings file {}", path.display()),
-                (None, None) => "invalid settings".to_owned(),
-            };
-            err.context(ExitWith::new(exit::SETTINGS, place))
+                None => exit::in_settings(err, path.as_deref()),
+            }
         })
     }
 

@@ -1,5 +1,7 @@
 //! Exit codes of the command line, for scripts and service managers (`data/docs/configuration.md`).
 
+use std::path::Path;
+
 /// A failure with an exit code of its own. As the context of another error, it sets the code of that.
 #[derive(Debug, thiserror::Error)]
 #[error("{why}")]
@@ -25,17 +27,26 @@ pub const INDEX: u8 = 15;
 
 /// Marks errors of values in the settings that are only used at the start.
 pub trait OfSettings<T> {
-    /// Sets the exit code for wrong settings.
+    /// Sets the exit code for wrong settings, and names the settings file.
     ///
     /// # Errors
     /// The error, with that code.
-    fn of_settings(self) -> anyhow::Result<T>;
+    fn of_settings(self, file: Option<&Path>) -> anyhow::Result<T>;
 }
 
 impl<T, E: Into<anyhow::Error>> OfSettings<T> for Result<T, E> {
-    fn of_settings(self) -> anyhow::Result<T> {
-        self.map_err(|err| err.into().context(ExitWith::new(SETTINGS, "invalid settings")))
+    fn of_settings(self, file: Option<&Path>) -> anyhow::Result<T> {
+        self.map_err(|err| in_settings(err.into(), file))
     }
+}
+
+/// Adds the exit code for wrong settings, and the settings file.
+pub fn in_settings(err: anyhow::Error, file: Option<&Path>) -> anyhow::Error {
+    let why = file.map_or_else(
+        || "invalid settings".to_owned(),
+        |file| format!("invalid settings file {}", file.display()),
+    );
+    err.context(ExitWith::new(SETTINGS, why))
 }
 
 impl ExitWith {

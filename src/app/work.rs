@@ -119,7 +119,7 @@ impl Work {
         let deliver = Deliver {
             store: app.store.clone(),
             senders: Senders::new(&config.outbound, guard, &dns, Arc::clone(&app.live))
-                .of_settings()?,
+                .of_settings(config.file.as_deref())?,
             schedule: Schedule::new(config.outbound.webhooks.retry.clone()),
             clock: config.clock,
         };

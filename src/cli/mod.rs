@@ -248,7 +248,8 @@ fn run(cli: Cli) -> anyhow::Result<()> {
             doctor::refused(args, err);
         }
     })?;
-    logs::start(&config.telemetry.logs, cli.command.log_level()).of_settings()?;
+    logs::start(&config.telemetry.logs, cli.command.log_level())
+        .of_settings(config.file.as_deref())?;
     config.renamed.iter().for_each(|renamed| renamed.warn());
     for error in &config.table_problems {
         tracing::error!(error, "a fetched table is damaged; an older one is in use");

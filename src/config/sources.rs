@@ -19,6 +19,7 @@ use crate::sources::settings::{Address, Contact, Login, Settings, Source};
 use crate::vocab::day::Day;
 use crate::vocab::net::AllowList;
 use crate::vocab::secret::{Secret, SecretSource};
+use crate::vocab::similar;
 use crate::vocab::tld::is_label;
 
 const IDLE_SECONDS_DEFAULT: u32 = 60;
@@ -130,10 +131,13 @@ impl SourceFile {
             |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if self.url.is_none() {
             let known: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
-            bail!(
-                "no preset has this name; give an own source an `url`, or use one of {}",
-                known.join(", ")
-            );
+            match similar::nearest(name, known.iter().copied()) {
+                Some(nearest) => bail!("no preset has this name; did you mean {nearest}?"),
+                None => bail!(
+                    "no preset has this name; give an own source an `url`, or use one of {}",
+                    known.join(", ")
+                ),
+            }
         }
         ensure!(
             (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(is_plain),
@@ -312,7 +316,8 @@ mod tests {
     #[test]
     fn errors_name_the_source() {
         for (text, word) in [
-            ("[sources.uk-nominett]\nenabled = true", "uk-nominet"),
+            ("[sources.uk-nominett]\nenabled = true", "did you mean uk-nominet?"),
+            ("[sources.x]\nenabled = true", "use one of uk-nominet, se-bardate"),
             ("[sources.Mine]\nurl = \"https://a.example/x\"", "lower-case"),
             ("[sources.mine]\nurl = \"ftp://a.example/x\"", "https://"),
             ("[sources.mine]\nurl = \"https://u:p@a.example/x\"", "no user"),
