@@ -31,7 +31,7 @@ use crate::edge::allowance;
 use crate::edge::mount::Mount;
 use crate::edge::position::Positions;
 use crate::edge::routes::Routes;
-use crate::exit::{self, ExitWith, OfSettings};
+use crate::exit::{self, ExitWith};
 use crate::http;
 use crate::index::error::OpenError;
 use crate::index::filter::AsOf;
@@ -342,9 +342,7 @@ pub fn fetcher(config: &Config) -> anyhow::Result<Fetcher> {
     let rules = config.outbound.rules(&config.sources.allow);
     let guard = Guard::new(rules, Dns::new(&config.outbound.dns)?);
     let folder = Folder::new(&config.site().data);
-    Fetcher::new(&config.sources, folder, guard, config.clock)
-        .context("[sources]")
-        .of_settings(config.file.as_deref())
+    config.check(Fetcher::new(&config.sources, folder, guard, config.clock).context("[sources]"))
 }
 
 /// Removes unfinished files of killed commands. Failures are logged and do not stop startup.
@@ -365,13 +363,7 @@ async fn run(
 ) -> anyhow::Result<()> {
     let app = work.app.clone();
     let bound = Bound::bind(config, metrics, &app).await?;
-    let mailer = config
-        .outbound
-        .smtp
-        .as_ref()
-        .map(Mailer::new)
-        .transpose()
-        .of_settings(config.file.as_deref())?;
+    let mailer = config.check(config.outbound.smtp.as_ref().map(Mailer::new).transpose())?;
     let web = Web::with_mailer(app.clone(), config.web.clone(), mailer);
     workers.spawn_all(work, node, bound.admin, inviter(&web)).await?;
     register_counters();
@@ -394,8 +386,7 @@ async fn run(
         if let Some(TlsSource::Acme(acme)) = &config.server.tls {
             let guard =
                 Guard::new(config.outbound.rules(&acme.allow), Dns::new(&config.outbound.dns)?);
-            let acme = Acme::new(acme, guard, tls.clone(), config.clock)
-                .of_settings(config.file.as_deref())?;
+            let acme = config.check(Acme::new(acme, guard, tls.clone(), config.clock))?;
             tokio::spawn(acme.run());
         }
         tokio::spawn(tls.watch_files());
@@ -455,13 +446,7 @@ impl Bound {
         app: &App,
     ) -> anyhow::Result<Bound> {
         server::raise_descriptor_limit(&config.server.connections);
-        let tls = config
-            .server
-            .tls
-            .as_ref()
-            .map(Tls::open)
-            .transpose()
-            .of_settings(config.file.as_deref())?;
+        let tls = config.check(config.server.tls.as_ref().map(Tls::open).transpose())?;
         let listeners = listeners(config).await?;
         let address = listeners[0].local_addr().context("the listener has no address")?;
         let admin = match AdminSocket::bind(&config.data) {

@@ -182,6 +182,15 @@ impl Config {
         self.listen.is_loopback() && self.outbound.public_url.is_none() && self.server.tls.is_none()
     }
 
+    /// Sets the exit code for wrong settings, and names the settings file, if a value that is only used at the start
+    /// is wrong.
+    ///
+    /// # Errors
+    /// That of `result`.
+    pub fn check<T>(&self, result: anyhow::Result<T>) -> anyhow::Result<T> {
+        result.map_err(|err| in_file(err, self.file.as_deref()))
+    }
+
     /// The folders and index settings of this installation, with absolute paths.
     pub fn site(&self) -> Site {
         Site {
@@ -195,6 +204,15 @@ impl Config {
             tables: self.tables.clone(),
         }
     }
+}
+
+/// Adds the exit code for wrong settings, and the settings file.
+fn in_file(err: anyhow::Error, file: Option<&Path>) -> anyhow::Error {
+    let why = file.map_or_else(
+        || "invalid settings".to_owned(),
+        |file| format!("invalid settings file {}", file.display()),
+    );
+    err.context(ExitWith::new(exit::SETTINGS, why))
 }
 
 /// `absolute` fails only if the process has no working directory; no relative path resolves then.
@@ -373,7 +391,7 @@ impl Config {
                     let why = format!("the environment variable {} is wrong", variable.name);
                     err.context(ExitWith::new(exit::SETTINGS, why))
                 }
-                None => exit::in_settings(err, path.as_deref()),
+                None => in_file(err, path.as_deref()),
             }
         })
     }

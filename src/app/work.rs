@@ -13,7 +13,6 @@ use super::fetcher;
 use crate::backup::store::BackupStore;
 use crate::changes::Appender;
 use crate::config::Config;
-use crate::exit::OfSettings;
 use crate::facts::published::FactsFolder;
 use crate::intake::inbox::Inbox;
 use crate::intake::queue::Queue;
@@ -118,8 +117,12 @@ impl Work {
         let (guard, dns) = (app.reach.guard.clone(), Dns::new(&config.outbound.dns)?);
         let deliver = Deliver {
             store: app.store.clone(),
-            senders: Senders::new(&config.outbound, guard, &dns, Arc::clone(&app.live))
-                .of_settings(config.file.as_deref())?,
+            senders: config.check(Senders::new(
+                &config.outbound,
+                guard,
+                &dns,
+                Arc::clone(&app.live),
+            ))?,
             schedule: Schedule::new(config.outbound.webhooks.retry.clone()),
             clock: config.clock,
         };

@@ -38,7 +38,7 @@ use serde::Serialize;
 
 use crate::config::outbound::GivenSecrets;
 use crate::config::{Config, Given};
-use crate::exit::{self, ExitWith, OfSettings};
+use crate::exit::{self, ExitWith};
 use crate::index::error::OpenError;
 use crate::intake::outcome::one_line;
 use crate::intake::worker;
@@ -248,8 +248,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
             doctor::refused(args, err);
         }
     })?;
-    logs::start(&config.telemetry.logs, cli.command.log_level())
-        .of_settings(config.file.as_deref())?;
+    config.check(logs::start(&config.telemetry.logs, cli.command.log_level()))?;
     config.renamed.iter().for_each(|renamed| renamed.warn());
     for error in &config.table_problems {
         tracing::error!(error, "a fetched table is damaged; an older one is in use");
