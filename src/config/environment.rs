@@ -44,6 +44,7 @@ pub const TOP: [&str; 32] = [
     "server",
     "tls",
 ];
+
 /// A variable with a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {

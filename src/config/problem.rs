@@ -58,7 +58,7 @@ impl Problem {
             let what = format!("is {found}, but must be {}", plain(expected));
             return Problem { key: String::new(), what };
         }
-        if text.ends_with("expected a nonzero u32") || text == "invalid IP address syntax" {
+        if text == "invalid IP address syntax" {
             return Problem { key: String::new(), what: format!("must be {}", plain(text)) };
         }
         let is_key = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -91,21 +91,26 @@ fn dotted(key: &str) -> String {
 }
 
 /// Says in words which type is expected.
-fn plain(expected: &str) -> String {
-    let has = |words: &[&str]| words.iter().any(|word| expected.contains(word));
-    let words = match () {
-        () if has(&["nonzero"]) => "a whole number from 1",
-        () if has(&["unsigned"]) || ["u8", "u16", "u32", "u64", "usize"].contains(&expected) => {
-            "a whole number from 0"
-        }
-        () if has(&["integer"]) || ["i32", "i64"].contains(&expected) => "a whole number",
-        () if has(&["bool"]) => "true or false",
-        () if has(&["struct ", "map"]) => "a section with settings of its own",
-        () if has(&["sequence", "array"]) => "a list such as [\"one\", \"two\"]",
-        () if has(&["IP address"]) => "an IP address such as 10.0.0.2, not a name or a network",
-        () => expected,
-    };
-    words.to_owned()
+fn plain(expected: &str) -> &str {
+    let has = |word: &str| expected.contains(word);
+    let is_one_of = |types: &[&str]| types.contains(&expected);
+    if has("nonzero") {
+        "a whole number from 1"
+    } else if has("unsigned") || is_one_of(&["u8", "u16", "u32", "u64", "usize"]) {
+        "a whole number from 0"
+    } else if has("integer") || is_one_of(&["i32", "i64"]) {
+        "a whole number"
+    } else if has("bool") {
+        "true or false"
+    } else if has("struct ") || has("map") {
+        "a section with settings of its own"
+    } else if has("sequence") || has("array") {
+        "a list such as [\"one\", \"two\"]"
+    } else if has("IP address") {
+        "an IP address such as 10.0.0.2, not a name or a network"
+    } else {
+        expected
+    }
 }
 
 /// Shortens an error of the parser of TOML to the place and the reason. It also quotes the line, whose bytes
