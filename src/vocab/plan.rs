@@ -82,29 +82,13 @@ pub struct AccountLimits {
 }
 
 /// The limits of every plan. The settings can change each; `data/docs/api.md` lists the defaults.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "BTreeMap<Plan, PlanLimits>", into = "BTreeMap<Plan, PlanLimits>")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(into = "BTreeMap<Plan, PlanLimits>")]
 pub struct Plans([PlanLimits; 4]);
-
-impl TryFrom<BTreeMap<Plan, PlanLimits>> for Plans {
-    type Error = &'static str;
-
-    fn try_from(by_plan: BTreeMap<Plan, PlanLimits>) -> Result<Plans, &'static str> {
-        let limits: Vec<_> = by_plan.into_values().collect();
-        limits.try_into().map(Plans).map_err(|_| "every plan has limits")
-    }
-}
 
 impl From<Plans> for BTreeMap<Plan, PlanLimits> {
     fn from(Plans(limits): Plans) -> BTreeMap<Plan, PlanLimits> {
         Plan::ALL.into_iter().zip(limits).collect()
-    }
-}
-
-impl Plans {
-    /// Limits of the plans in the order of [`Plan::ALL`].
-    pub fn new(limits: [PlanLimits; 4]) -> Plans {
-        Plans(limits)
     }
 }
 
@@ -136,6 +120,11 @@ impl Default for Plans {
 }
 
 impl Plans {
+    /// Limits of the plans in the order of [`Plan::ALL`].
+    pub fn new(limits: [PlanLimits; 4]) -> Plans {
+        Plans(limits)
+    }
+
     /// Returns the limits of `plan`.
     pub fn limits(&self, plan: Plan) -> &PlanLimits {
         &self.0[plan as usize]
