@@ -60,9 +60,10 @@ impl Purge {
 
     /// Looks which accounts are to be erased. Returns whether one was erased since the last time.
     fn look(&mut self) -> bool {
-        let state = self.store.state();
-        let is_erased = self.leaving.iter().any(|id| state.account(*id).is_none());
-        let leaving = state.accounts.values().filter(|account| account.erase_at.is_some());
+        // Writes wait while the state is locked, but not while its accounts are looked through.
+        let accounts = self.store.state().accounts.clone();
+        let is_erased = self.leaving.iter().any(|id| accounts.get(id).is_none());
+        let leaving = accounts.values().filter(|account| account.erase_at.is_some());
         self.leaving = leaving.map(|account| account.id).collect();
         is_erased
     }
@@ -75,15 +76,10 @@ impl Store {
     /// # Errors
     /// [`CommandError`].
     pub fn ask_erasure(&self, email: &Email, now: DateTime<Utc>) -> Result<UnixMs, CommandError> {
-        {
-            let state = self.state();
-            let account = state.by_email(email).map(|account| account.id);
-            if account.is_some() && account == state.owner {
-                return Err(Refusal::Owner(email.clone()).into());
-            }
-        }
+        let owner = self.state().owner;
         let mut at = UnixMs::from_instant(now + GRACE);
         self.command(email, |account| match account.erase_at {
+            _ if owner == Some(account.id) => Err(Refusal::Owner(email.clone())),
             Some(before) => {
                 at = before;
                 Ok(Vec::new())
