@@ -111,10 +111,9 @@ impl Journal {
         let thread = Mutex::new(Some(thread));
         let context = SnapshotContext { fs, shared: Arc::clone(&shared), held, store_uuid };
         let is_snapshotting = Arc::default();
-        Ok((
-            Journal { shared, thread, dir, context, log_bytes, ends_segment, is_snapshotting },
-            report,
-        ))
+        let journal =
+            Journal { shared, thread, dir, context, log_bytes, ends_segment, is_snapshotting };
+        Ok((journal, report))
     }
 
     /// Appends a record and blocks until it is durable. `apply` then runs on the writer's thread,

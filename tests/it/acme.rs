@@ -213,7 +213,7 @@ fn certificates_are_renewed_before_they_end() {
 
 #[test]
 fn a_server_without_a_certificate_serves_and_says_why() {
-    // The authority connects to a port where nobody listens.
+    // No server listens at the port that the authority connects to.
     let [address, other] = free_addresses(2).try_into().expect("two");
     let authority = Authority::start(other.port(), LONG_SECONDS);
     let site = Site::with_a_name_of_each_kind();
